@@ -39,11 +39,8 @@ from solvers.price_sharing import price_sharing
 NAMES = [f"x{j}" for j in range(N_FEATURES)]
 TRAINING_ROWS = 100_000
 GAP = 1e-4
-LAM = 0.007
-"""Lambda, error per feature and row; the lambda of `python -m benchmarks.scale --data hepmass`."""
-
-PIECE = 100_000
-"""Rows that are generated at a time."""
+LAM = 0.007  # lambda, error per feature and row; the lambda of `python -m benchmarks.scale --data hepmass`
+PIECE = 100_000  # rows that are generated at a time
 
 
 def write_table(file: Path, n_rows: int) -> None:
@@ -66,12 +63,11 @@ def grow(file: Path, n_trees: int) -> None:
     joblib.dump(forest.fit(pd.DataFrame(X, columns=NAMES), y), file)
 
 
-def in_chunks(forest: Any, table: Path) -> pm.PruningProblem:
-    return problem_from_table(forest, table, costs=1)
+in_chunks = partial(problem_from_table, costs=1)
 
 
 def on_disk(forest: Any, table: Path) -> pm.PruningProblem:
-    return problem_from_table(forest, table, costs=1, scratch=table.parent)
+    return in_chunks(forest, table, scratch=table.parent)
 
 
 def solved(build: Callable[[Any, Path], pm.PruningProblem], forest: Any, table: Path) -> pm.Solution:

@@ -50,7 +50,6 @@ def pruned_models(model: Any, averaged: bool, X: NDArray[Any], y: NDArray[Any], 
 
 
 def lines(rows: int, budgets: list[float], quick: bool) -> Iterator[str]:
-    """The table, line by line."""
     data = load_dataset("miniboone")
     X, y = np.asarray(data.X, dtype=np.float32), np.asarray(data.y)
     order = np.random.default_rng(0).permutation(len(y))
@@ -67,14 +66,12 @@ def lines(rows: int, budgets: list[float], quick: bool) -> Iterator[str]:
 
 
 def row(name: str, budget: str, model: Any, X: NDArray[Any], y: NDArray[Any], seconds: float) -> str:
-    """One line of the table."""
     seen = evaluate(model, X, y, costs=1)
     error = f"{100 * seen.error:.2f} %"
     return line(name, budget, f"{seen.features:.1f}", f"{seen.loss:.4f}", error, f"{seen.splits:,}", f"{seconds:.0f}")
 
 
 def main() -> None:
-    """Print the table."""
     parser = command_line(__doc__)
     parser.add_argument("--rows", type=int, default=15_000)
     parser.add_argument("--budgets", type=float, nargs="+", default=[35.0, 24.9, 15.0, 10.0, 5.0])

@@ -87,7 +87,6 @@ def memory_of(process: int) -> int:
 
 
 def measure(forest: Any, rows: int, repeats: int) -> None:
-    """Print the table."""
     print(f"{machine()}, ray {ray_package().__version__}\n\n{markdown(['', f'{rows:,} rows, two workers'], [])}")
     for workers in (1, 2, 4, 8):
         print(line(f"a round without data, {workers} workers, ms", f"{1e3 * empty_round(workers, repeats):.3g}"), flush=True)

@@ -17,29 +17,20 @@ from numpy.typing import NDArray
 from benchmarks.measuring import markdown
 from prunemodels.statements.mean_bounds import Method, upper_bound
 
-DEAREST = 10.0
-"""No row costs more."""
-
-ALPHA = 0.1
-"""The stated probability of a bound that is too low."""
-
+DEAREST = 10.0  # no row costs more
+ALPHA = 0.1  # the stated probability of a bound that is too low
 METHODS: tuple[Method, ...] = ("t", "betting")
 
 
-def even(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
-    """Uniform costs: mean 5."""
-    return DEAREST * rng.random(n)
-
-
-def few_are_dear(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
-    """One row in 40 costs 10, the others up to 0.25: mean 10 / 40 + 0.125 * 39 / 40."""
-    return np.where(rng.random(n) < 1 / 40, DEAREST, DEAREST / 40 * rng.random(n))
-
-
 POPULATIONS: dict[str, tuple[Callable[[np.random.Generator, int], NDArray[np.float64]], float]] = {
-    "even": (even, DEAREST / 2),
-    "few are dear": (few_are_dear, DEAREST / 40 + DEAREST / 80 * 39 / 40),
+    "even": (lambda rng, n: DEAREST * rng.random(n), DEAREST / 2),
+    # one row in 40 costs 10, the others up to 0.25
+    "few are dear": (
+        lambda rng, n: np.where(rng.random(n) < 1 / 40, DEAREST, DEAREST / 40 * rng.random(n)),
+        DEAREST / 40 + DEAREST / 80 * 39 / 40,
+    ),
 }
+"""How costs are drawn, and their mean."""
 
 
 def share_too_low(population: str, method: Method, n: int, repeats: int, seed: int = 0) -> float:
@@ -50,7 +41,6 @@ def share_too_low(population: str, method: Method, n: int, repeats: int, seed: i
 
 
 def table(sizes: tuple[int, ...], repeats: int) -> str:
-    """One line for each population and sample size."""
     lines = [
         [name, f"{n:,}", *(f"{100 * share_too_low(name, method, n, repeats):.1f} %" for method in METHODS)]
         for name in POPULATIONS

@@ -31,8 +31,7 @@ from benchmarks.measuring import Peak, apart, line, markdown, warm_up
 from prunemodels.data_files import load_dataset
 from solvers.path.pruning_path import divide_and_conquer
 
-TRAIN_ROWS = 150_000
-"""The rows that the forest is grown on, the first ones; the cost sample comes after them."""
+TRAIN_ROWS = 150_000  # the rows that the forest is grown on, the first ones; the cost sample comes after them
 
 JOBS: dict[str, Callable[[pm.PruningProblem, argparse.Namespace], object]] = {
     "one lambda": lambda problem, given: pm.solve(problem, lam=given.lam),
@@ -131,7 +130,6 @@ def other_forests() -> Iterator[tuple[str, BaseEstimator, NDArray[Any], NDArray[
 
 
 def print_left() -> None:
-    """The table of `--left`."""
     print(markdown(["forest", "splits", "with arcs", "groups", "groups with arcs"], []))
     for name, forest, X, y, cost_rows in other_forests():
         found = left(pm.problem_from_forest(forest.fit(X, y), cost_rows, costs=1))
@@ -139,12 +137,10 @@ def print_left() -> None:
 
 
 def grow(file: Path, trees: int, rows: int) -> None:
-    """Grow the forest and save it."""
     joblib.dump(RandomForestClassifier(trees, n_jobs=-1, random_state=0).fit(*rows_of(0, rows)), file)
 
 
 def main() -> None:
-    """Grow the forest, and measure each job in a process of its own."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.default_forest", description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000, help="cost rows")
     parser.add_argument("--trees", type=int, default=100)

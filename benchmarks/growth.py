@@ -61,17 +61,12 @@ def merged(growth: Growth, later: Growth) -> Growth:
 def write(growth: Growth, file: Path) -> None:
     """Keep answers as JSON, numbers to four digits."""
     rows = growth.table[[name for name in (*INSTANCE, *KEPT) if name in growth.table]].to_dict("records")
-    content = {
-        "by": growth.by,
-        "machine": growth.machine,
-        "time_limit": growth.time_limit,
-        "rows": [{str(name): _digits(figure) for name, figure in row.items()} for row in rows],
-    }
+    content: dict[str, Any] = {name: getattr(growth, name) for name in ("by", "machine", "time_limit")}
+    content["rows"] = [{str(name): _digits(figure) for name, figure in row.items()} for row in rows]
     write_text(file, json.dumps(content, indent=1) + "\n")
 
 
 def read(file: Path) -> Growth:
-    """Answers as they were written."""
     content = json.loads(file.read_text())
     table = pd.DataFrame(content["rows"]).astype(INSTANCE | {"seconds": "float64", "peak_memory_mb": "float64"})
     return Growth(table, content["by"], 0.5, content["time_limit"], True, content["machine"])
@@ -140,7 +135,6 @@ def _linear(ax: Axes, growth: Growth, quantity: str) -> None:
 
 
 def show(folder: Path, pictures: Path | None = None) -> None:
-    """Tell, and draw, all studies of a folder."""
     for file in sorted(folder.glob("growth-*.json")):
         growth = read(file)
         print(f"{file.stem}: {growth.machine}\n\n{table(growth)}\n")
@@ -155,9 +149,7 @@ highs_pdlp = partial(linear_program, formulation="IP3", engine="highs_pdlp", mer
 ENGINES = ("price_sharing", "min_cut", "highs_ip3", "highs_closure")
 PROGRAMS = ("price_sharing", "min_cut", *(f"benchmarks.growth:{name}" for name in ("highs_pdlp", "highs_ipm", "highs_simplex")))
 
-MOST_ARCS = 100_000_000
-"""Usage arcs beyond which only price sharing is tried: a network takes 60 to 84 bytes for each."""
-
+MOST_ARCS = 100_000_000  # usage arcs beyond which only price sharing is tried: a network takes 60 to 84 bytes for each
 Make = Callable[[], pm.PruningProblem]
 
 
@@ -241,13 +233,11 @@ def study(
 
 
 def _tell(answers: pd.DataFrame) -> None:
-    """Finished rows, as they are."""
     columns = ["size", "usage_arcs", "solver", "status", "seconds", "peak_memory_mb", "note"]
     print(answers[columns].to_string(index=False, header=False), file=sys.stderr, flush=True)
 
 
 def kept(file: Path, growth: Growth) -> None:
-    """Add answers to those of a file."""
     write(merged(read(file), growth) if file.exists() else growth, file)
 
 

@@ -108,7 +108,6 @@ def shipped_instances(*, quick: bool = False) -> Iterator[Instance]:
 
 
 def shipped(name: str, *, trees: int, rows: int) -> pm.PruningProblem:
-    """An instance on data that scikit-learn ships."""
     X, y = SHIPPED[name](return_X_y=True)
     return grown(X, y, trees=trees, rows=rows, regression=name == "diabetes")
 

@@ -76,12 +76,10 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def line(*cells: object) -> str:
-    """A line of a table."""
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-Numbers = Sequence[float] | NDArray[np.float64] | Any
-"""Also a column of a table."""
+Numbers = Sequence[float] | NDArray[np.float64] | Any  # also a column of a table
 
 
 def frame_markdown(frame: pd.DataFrame) -> str:
@@ -99,14 +97,12 @@ def frame_markdown(frame: pd.DataFrame) -> str:
 
 
 def cell(value: object) -> str:
-    """One entry of a table."""
     if isinstance(value, float | np.floating):
         return "-" if math.isnan(value) else f"{value:.4g}"
     return "-" if value is None else str(value)
 
 
 def mean_of(values: Numbers) -> float:
-    """Mean."""
     return float(np.mean(np.asarray(values, dtype=np.float64)))
 
 
@@ -117,6 +113,5 @@ def spread_of(values: Numbers) -> float:
 
 
 def plus_minus(values: Numbers, digits: int = 4) -> str:
-    """Mean ± standard deviation."""
     mean, spread = mean_of(values), spread_of(values)
     return f"{mean:.{digits}f}" + ("" if math.isnan(spread) else f" ± {spread:.{digits}f}")

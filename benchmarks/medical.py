@@ -39,33 +39,24 @@ from sklearn.model_selection import StratifiedKFold
 
 import prunemodels as pm
 from benchmarks.data.medical import PRICES, MedicalData, load_medical
-from benchmarks.measuring import command_line, markdown
+from benchmarks.measuring import command_line, markdown, plus_minus
 from prunemodels.comparison.machine import machine
 from prunemodels.models.costs import cost_items
 from solvers.budgets import best_within
 from solvers.budgets.exact.solve import exact_budget
 
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)
-"""Budgets, as shares of the price of all tests."""
-
-SHOWN = (0.25, 0.5)
-"""Budgets in the table, as shares of the price of all tests; those of `SHARES` at or below them."""
-
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)  # budgets, as shares of the price of all tests
+SHOWN = (0.25, 0.5)  # budgets in the table, as shares of the price of all tests; those of `SHARES` at or below them
 TREES = 40
 
-FOLDS = 3
-"""Folds of the cross validation that chooses a budget."""
-
-SECONDS = 2.0
-"""Time limit for one budget; a pruning that is not proven within it is counted."""
-
+FOLDS = 3  # folds of the cross validation that chooses a budget
+SECONDS = 2.0  # time limit for one budget; a pruning that is not proven within it is counted
 Knowledge = Literal["all prices", "no discounts", "no prices"]
 
 KNOWN: tuple[Knowledge, ...] = ("all prices", "no discounts", "no prices")
 
 
 def grow(X: pd.DataFrame, y: NDArray[Any], costs: Any, seed: int) -> tuple[RandomForestClassifier, pm.PruningProblem]:
-    """The forest and its instance at some prices."""
     forest = RandomForestClassifier(TREES, criterion="entropy", max_features=None, min_samples_leaf=5, random_state=seed)
     forest.fit(X, y)
     errors = pm.samples.Blend([(0.5, pm.samples.InBag()), (0.5, pm.samples.OutOfBag(X, y))])
@@ -166,7 +157,6 @@ def smallest_within(errors: Sequence[float], unpruned: float, n: int) -> int:
 
 
 def standard_error(rate: float, n: int) -> float:
-    """Standard error of an error rate measured on n examples."""
     return math.sqrt(rate * (1 - rate) / n)
 
 
@@ -191,8 +181,7 @@ def lost(rows: pd.DataFrame, known: str) -> NDArray[np.float64]:
 
 def rate(values: Sequence[float] | NDArray[np.float64]) -> str:
     """Mean and standard deviation in percent."""
-    spread = f" ± {100 * np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
-    return f"{100 * np.mean(values):.1f}{spread} %"
+    return f"{plus_minus(100 * np.asarray(values), 1)} %"
 
 
 def cell(rows: pd.DataFrame, known: str, budget: int = -1) -> str:
@@ -220,7 +209,6 @@ def report(rows: pd.DataFrame, tested: dict[str, int], full: dict[str, float]) -
 
 
 def run(names: Sequence[str], repeats: int, jobs: int) -> str:
-    """All repeats of all data sets, in the given number of processes."""
     loaded = {name: load_medical(name) for name in names}  # refuses before anything is computed
     tasks = [(name, seed) for seed in range(repeats) for name in names]
     done = joblib.Parallel(n_jobs=jobs)(joblib.delayed(one_repeat)(name, k) for name, k in tasks)

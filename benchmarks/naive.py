@@ -29,11 +29,8 @@ from benchmarks.measuring import best_of, command_line, markdown, warm_up
 from prunemodels.comparison.machine import machine
 from solvers import integer_program, solve_relaxation
 
-BELOW = 1e-9
-"""A relaxation whose value is below the optimum by more than this part of it has no integral optimum."""
-
-REPEATS = 3
-"""IP3's relaxation and the cut take milliseconds: the best of so many runs counts."""
+BELOW = 1e-9  # a relaxation whose value is below the optimum by more than this part of it has no integral optimum
+REPEATS = 3  # IP3's relaxation and the cut take milliseconds: the best of so many runs counts
 
 Pair = dict[str, Any]
 """One instance at one lambda.

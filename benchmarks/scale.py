@@ -40,8 +40,7 @@ from solvers.price_sharing.memory import memory_needed
 
 GAP = 1e-4
 
-PATH_GAP = 1e-6
-"""Relative gap of the whole path where neither a cut fits into memory nor the proof closes it."""
+PATH_GAP = 1e-6  # relative gap of the whole path where neither a cut fits into memory nor the proof closes it
 
 
 @dataclass(frozen=True)
@@ -63,14 +62,12 @@ SHAPES = {
 
 
 def grow(shape: Shape, file: Path) -> None:
-    """Grow the forest and save it."""
     X, y = shape.rows(shape.n_train, 0)
     forest = RandomForestClassifier(shape.trees, criterion="entropy", max_features="sqrt", n_jobs=-1, random_state=0)
     joblib.dump(forest.fit(X, y), file)
 
 
-Say = Callable[..., None]
-"""Prints figures by name, and keeps them."""
+Say = Callable[..., None]  # prints figures by name, and keeps them
 
 
 def measure(name: str, shape: Shape, out: Path, n_edges: int = 0) -> dict[str, Any]:
@@ -146,7 +143,6 @@ def _whole(problem: pm.PruningProblem, n_edges: int, folder: Path, say: Say) -> 
 
 
 def forest_file(name: str, shape: Shape) -> str:
-    """The file of a grown forest."""
     return f"forest-{name}-{shape.trees}-{shape.n_train}.joblib"
 
 

@@ -90,7 +90,6 @@ def runs(job: str) -> tuple[float, list[tuple[float, str]], float]:
 
 
 def main() -> None:
-    """Print the table."""
     parser = command_line(__doc__)
     parser.add_argument("--jobs", nargs="*", choices=JOBS, default=list(JOBS), help="which jobs")
     jobs = parser.parse_args().jobs

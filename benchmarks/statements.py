@@ -37,9 +37,7 @@ from prunemodels.comparison.machine import machine
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
 
-SHARES = (0.05, 0.15, 0.3, 0.5, 1.0)
-"""Budgets, as shares of the price of all features."""
-
+SHARES = (0.05, 0.15, 0.3, 0.5, 1.0)  # budgets, as shares of the price of all features
 KINDS = ("sets", "named stages", "forest's exits")
 
 
@@ -56,7 +54,6 @@ class Seen(NamedTuple):
 
 
 def main() -> None:
-    """Fit, ask for five budgets each, and print a table."""
     parser = command_line(__doc__)
     parser.add_argument("--fits", type=int, default=300)
     parser.add_argument("--jobs", type=int, default=1)
@@ -70,7 +67,6 @@ def main() -> None:
 
 
 def tried(k: int) -> list[Seen]:
-    """The k-th fit."""
     small = [name for name, source in SOURCES.items() if source.is_small and name not in ("digits", "satimage", "waveform40")]
     kind, name, seed = KINDS[k % 3], small[k // 3 % len(small)], k // (3 * len(small))
     return list(judged(kind, k, load_problem(name, seed)))

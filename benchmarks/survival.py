@@ -38,14 +38,12 @@ BUDGETS = (12, 24)
 
 TREES = 50
 
-TRIED = {"sqrt": "sqrt", "all": None}
-"""How many features a forest tries at a split: scikit-survival's ``max_features``."""
+TRIED = {"sqrt": "sqrt", "all": None}  # how many features a forest tries at a split: scikit-survival's ``max_features``
 
 Figures = dict[tuple[str, str, float], tuple[float, float]]
 """Cost and error on the test sample, by what is tried at a split, the way, and the budget."""
 
-SECONDS = 0.5
-"""For the search within one budget."""
+SECONDS = 0.5  # for the search within one budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +54,6 @@ class Patients:
     y: NDArray[Any]
 
     def take(self, rows: NDArray[np.int64]) -> Patients:
-        """Some of the patients."""
         return Patients(self.X.iloc[rows], self.y[rows])
 
 
@@ -99,7 +96,6 @@ def judge(forest: Any, columns: Sequence[str], sample: Patients) -> tuple[float,
 
 
 def one_split(patients: Patients, seed: int, trees: int, budgets: Sequence[float]) -> Figures:
-    """All ways and budgets on one split."""
     train, valid, test = parts(patients, seed)
     found: Figures = {}
     for tried in TRIED:
@@ -119,7 +115,6 @@ def one_split(patients: Patients, seed: int, trees: int, budgets: Sequence[float
 
 
 def table(splits: Sequence[Figures]) -> str:
-    """Markdown: one line for each way and budget."""
     lines = []
     for key in sorted(splits[0], key=lambda key: (list(TRIED).index(key[0]), -key[2], key[1])):
         tried, way, budget = key

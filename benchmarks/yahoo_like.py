@@ -17,12 +17,8 @@ from numpy.typing import NDArray
 N_FEATURES = 519
 PRICE_CLASSES = (1, 5, 20, 50, 100, 150, 200)
 FEATURES_BY_PRICE = (123, 31, 191, 125, 16, 32, 1)
-HIDDEN = 6
-"""Hidden quantities of each kind."""
-
-GROUPS = 30
-"""Groups of features that a document has or lacks together."""
-
+HIDDEN = 6  # hidden quantities of each kind
+GROUPS = 30  # groups of features that a document has or lacks together
 Floats = NDArray[np.float64]
 
 

@@ -31,7 +31,6 @@ SOURCE = "get V_train.csv.gz and V_test.csv.gz of the data set HEPMASS from the 
 
 
 def load_hepmass(variant: Literal["1000", "not1000"] = "1000") -> PublishedData:
-    """Load a variant, in blocks."""
     files = [find_file("hepmass", (f"{variant}_{p}.csv.gz", f"{variant}_{p}.csv"), SOURCE) for p in ("train", "test")]
     names: list[str] = []
     table = np.concatenate([block for file in files for block in _blocks(file, names)])

@@ -30,14 +30,9 @@ PRICES = {
 }
 """The data sets, and the file of the prices of each."""
 
-COMPUTED = {"FTI": "TT4;T4U"}
-"""Features computed from tests, which they need: nothing is paid for the arithmetic."""
-
-TRAINING_ROWS = {"ann_thyroid": 3772}
-"""Data sets that come with a split: so many rows train, the others test."""
-
-TEST_SHARE = 0.3
-"""Of the rows, where no split comes with the data."""
+COMPUTED = {"FTI": "TT4;T4U"}  # features computed from tests, which they need: nothing is paid for the arithmetic
+TRAINING_ROWS = {"ann_thyroid": 3772}  # data sets that come with a split: so many rows train, the others test
+TEST_SHARE = 0.3  # of the rows, where no split comes with the data
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +64,6 @@ class MedicalData:
 
 
 def load_medical(name: str) -> MedicalData:
-    """Load a data set of `PRICES` with its prices."""
     if name not in PRICES:
         raise InvalidInputError(f"{name!r} is no medical data set with prices; choose one of {', '.join(PRICES)}")
     data = load_dataset(name)

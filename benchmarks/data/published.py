@@ -28,24 +28,12 @@ from prunemodels.data_files import data_folder
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The examples that train, validate or test.
+    """The examples that train, validate or test."""
 
-    Parameters
-    ----------
-    X
-        float32, shape (N, F).
-    y
-        what the paper predicts, shape (N,); two classes as 0 and 1.
-    raw
-        the labels as published, shape (N,): graded relevance, one of ten classes ...
-    query
-        which query each document belongs to, shape (N,), for ranking; else None.
-    """
-
-    X: NDArray[np.float32]
-    y: NDArray[np.int64]
-    raw: NDArray[np.int64]
-    query: NDArray[np.int64] | None = None
+    X: NDArray[np.float32]  # shape (N, F)
+    y: NDArray[np.int64]  # what the paper predicts, shape (N,); two classes as 0 and 1
+    raw: NDArray[np.int64]  # the labels as published, shape (N,): graded relevance, one of ten classes
+    query: NDArray[np.int64] | None = None  # which query each document belongs to, shape (N,), for ranking; else None
 
     def __post_init__(self) -> None:
         lengths = {len(self.X), len(self.y), len(self.raw), len(self.X if self.query is None else self.query)}
@@ -58,7 +46,6 @@ class Part:
         return len(self.y)
 
     def take(self, rows: NDArray[np.int64] | slice) -> Part:
-        """The part of some of its rows."""
         return Part(self.X[rows], self.y[rows], self.raw[rows], None if self.query is None else self.query[rows])
 
 
@@ -78,8 +65,15 @@ class PublishedData:
 
     @property
     def parts(self) -> tuple[Part, Part, Part]:
-        """All three, in this order."""
         return self.train, self.validation, self.test
+
+
+def first_rows(data: PublishedData, rows: int | None) -> PublishedData:
+    """The first rows of each part, in proportion, where `rows` limits them all together."""
+    total = sum(map(len, data.parts))
+    if rows is None or rows >= total:
+        return data
+    return PublishedData(*(part.take(slice(0, max(1, len(part) * rows // total))) for part in data.parts), data.costs)
 
 
 def find_file(folder: str, names: tuple[str, ...], source: str) -> Path:
@@ -101,8 +95,7 @@ def split_rows(n: int, sizes: tuple[int, int, int]) -> tuple[slice, slice, slice
     return slices
 
 
-DEPTH = 5
-"""So many documents at the head of a query are looked at."""
+DEPTH = 5  # so many documents at the head of a query are looked at
 
 
 def average_precision_at_5(y: ArrayLike, scores: ArrayLike, query: ArrayLike) -> float:

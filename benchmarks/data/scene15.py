@@ -24,9 +24,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.routing import as_rows
 from prunemodels.data_files import read_table, take_column, take_features
 
-TRAINING_IMAGES, VALIDATION_IMAGES = 100, 20
-"""Of each class."""
-
+TRAINING_IMAGES, VALIDATION_IMAGES = 100, 20  # of each class
 SOURCE = "write the features and the prices of the descriptors as benchmarks.data.scene15 says"
 
 

@@ -41,8 +41,7 @@ PRICE_FILE = "feature_costs.txt"
 _LINE = re.compile(rb"^\s*(#.*|\d+\s+qid:\d+(\s+\d+:[-+.\deE]+)*\s*(#.*)?)?$")
 """A document, a remark, or nothing."""
 
-SIZES = (141_397, 146_769, 184_968)
-"""Documents of BRF15's and BP16's parts."""
+SIZES = (141_397, 146_769, 184_968)  # documents of BRF15's and BP16's parts
 
 SOURCE = (
     "the challenge's files are given out by Yahoo! Webscope (C14B, ltrc_yahoo.tgz), the prices with the code of "

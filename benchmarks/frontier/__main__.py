@@ -11,19 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.frontier import results
 from benchmarks.frontier.data import SOURCES, budgets_of, check_present, source
 from benchmarks.frontier.methods import METHODS, method_named
-from benchmarks.frontier.results import (
-    PLACE,
-    Store,
-    Unit,
-    collected,
-    default_folder,
-    edge_table,
-    read_results,
-    run_units,
-    write_results,
-)
+from benchmarks.frontier.results import Store, Unit
 from benchmarks.frontier.tables import all_tables
 from formulations.errors import BrokenFileError, InvalidInputError
 
@@ -31,7 +22,6 @@ SEEDS = (0, 1, 2, 3, 4)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns its exit status."""
     given = _parser().parse_args(arguments)
     try:
         for name in given.data:
@@ -61,9 +51,9 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--data", nargs="+", default=list(SOURCES), metavar="NAME", help="data sets; default: all")
         command.add_argument("--methods", nargs="+", default=list(METHODS), metavar="NAME", help="methods; default: all")
         command.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS), metavar="N", help="splits; default: 0 to 4")
-        command.add_argument("--csv", type=Path, default=PLACE, help="the table of results")
+        command.add_argument("--csv", type=Path, default=results.PLACE, help="the table of results")
         if name in ("run", "export"):
-            command.add_argument("--out", type=Path, default=default_folder(), help="folder of finished units")
+            command.add_argument("--out", type=Path, default=results.default_folder(), help="folder of finished units")
         if name == "run":
             command.add_argument("--jobs", type=int, default=1, help="processes")
             command.add_argument("--export", action="store_true", help="write the table of results at the end")
@@ -84,7 +74,7 @@ def _run(given: argparse.Namespace) -> int:
             present.append(name)
         except BrokenFileError as error:
             print(f"{name}: skipped, {error}", file=sys.stderr)
-    failures = run_units([u for u in units_of(given) if u.data in present], Store(given.out), jobs=given.jobs)
+    failures = results.run_units([u for u in units_of(given) if u.data in present], Store(given.out), jobs=given.jobs)
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
     if given.export:
@@ -95,34 +85,34 @@ def _run(given: argparse.Namespace) -> int:
 def _export(given: argparse.Namespace) -> int:
     store = Store(given.out)
     units = [u for u in units_of(given) if store.has(u)]
-    results = collected(store, units, {name: budgets_of(name) for name in dict.fromkeys(u.data for u in units)})
+    found = results.collected(store, units, {name: budgets_of(name) for name in dict.fromkeys(u.data for u in units)})
     if given.csv.is_file():  # other units stay
-        kept = read_results(given.csv)
-        new = set(zip(results["data"], results["seed"], results["method"], strict=True))
+        kept = results.read_results(given.csv)
+        new = set(zip(found["data"], found["seed"], found["method"], strict=True))
         named = [key in new for key in zip(kept["data"], kept["seed"], kept["method"], strict=True)]
         kept = kept[kept["method"].isin(METHODS) & ~np.array(named, dtype=bool)]
         order = {name: k for k, name in enumerate(SOURCES)}
-        results = pd.concat([kept, results]).sort_values("data", key=lambda names: names.map(order), kind="stable")
-    write_results(results, given.csv)
-    print(f"{given.csv}: {len(results)} rows, {len(units)} units of them new, {given.csv.stat().st_size / 1000:.0f} kB")
+        found = pd.concat([kept, found]).sort_values("data", key=lambda names: names.map(order), kind="stable")
+    results.write_results(found, given.csv)
+    print(f"{given.csv}: {len(found)} rows, {len(units)} units of them new, {given.csv.stat().st_size / 1000:.0f} kB")
     return 0
 
 
 def _read(given: argparse.Namespace) -> pd.DataFrame:
-    found = read_results(given.csv)
+    found = results.read_results(given.csv)
     return found[found["data"].isin(given.data) & found["method"].isin(given.methods) & found["seed"].isin(given.seeds)]
 
 
 def _tables(given: argparse.Namespace) -> int:
-    results = _read(given)
-    budgets = {name: budgets_of(name) for name in dict.fromkeys(results["data"])}
+    found = _read(given)
+    budgets = {name: budgets_of(name) for name in dict.fromkeys(found["data"])}
     ours = [name for name, method in METHODS.items() if method.ours]
-    print(all_tables(results, budgets, ours, [name for name, origin in SOURCES.items() if origin.task == "regression"]))
+    print(all_tables(found, budgets, ours, [name for name, origin in SOURCES.items() if origin.task == "regression"]))
     return 0
 
 
 def _edges(given: argparse.Namespace) -> int:
-    table = edge_table(_read(given))
+    table = results.edge_table(_read(given))
     print(table.to_string(index=False) if len(table) else "no hyperparameter was chosen at an end of its grid")
     return 0
 

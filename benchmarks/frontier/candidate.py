@@ -30,9 +30,7 @@ from prunemodels.models.forests.reading import read_forest
 
 LEAST_PROBABILITY = 1e-6
 
-DIGITS = 6
-"""Numbers are rounded to this many digits as soon as they are measured, so that all tables use the same ones."""
-
+DIGITS = 6  # numbers are rounded to this many digits as soon as they are measured, so that all tables use the same ones
 Value = str | int | float
 Predict = Callable[[NDArray[np.float32]], NDArray[np.float64]]
 """From examples to probabilities, shape (N, n_classes), or numbers, shape (N,)."""
@@ -123,7 +121,6 @@ def candidate(
     predict_s: float,
     ends: Mapping[str, str] | None = None,
 ) -> Candidate:
-    """A candidate from predictions of the validation and the test part."""
     costs = cost if isinstance(cost, tuple) else (cost, cost)
     numbers: dict[str, float] = {"fit_s": rounded(fit_s), "predict_s": rounded(predict_s)}
     for name, part, predictions, paid in (("valid", problem.valid, valid, costs[0]), ("test", problem.test, test, costs[1])):
@@ -148,13 +145,10 @@ def winners(candidates: Sequence[Candidate], budgets: Sequence[float]) -> list[C
     return found
 
 
-def climb(
-    fit: Callable[[int], list[Candidate]],
-    start: Sequence[int],
-    lowest: int,
-    highest: int,
-    budgets: Sequence[float],
-) -> list[Candidate]:
+Fit = Callable[[int], list[Candidate]]  # from a rung to the candidates there
+
+
+def climb(fit: Fit, start: Sequence[int], lowest: int, highest: int, budgets: Sequence[float]) -> list[Candidate]:
     """Candidates of all rungs tried: first those of `start`, consecutive and rising, none outside of `lowest` to `highest`."""
     found = {rung: fit(rung) for rung in start}
     while True:
@@ -167,6 +161,15 @@ def climb(
             found[low - 1] = fit(low - 1)
         else:
             return everything
+
+
+def searched(
+    fit: Fit, scouted: Iterable[int], start: Sequence[int], grid: Sequence[int], budgets: Sequence[float]
+) -> Iterator[Candidate]:
+    """The candidates of the rungs that were scouted, each once; if there are none, of a climb within the grid of rungs."""
+    if rungs := sorted(set(scouted)):
+        return (c for rung in rungs for c in fit(rung))
+    return iter(climb(fit, start, grid[0], grid[-1], budgets))
 
 
 def climb_each(
@@ -271,7 +274,6 @@ def sequence_candidates(
 def pruning_candidate(
     problem: Problem, forest: Any, pruning: Pruning, params: Mapping[str, Value], fit_s: float, ends: Mapping[str, str]
 ) -> Candidate:
-    """A pruned forest as a candidate."""
     start = time.process_time()
     pruned = apply_pruning(pruning, forest)
     ensemble = read_forest(pruned)

@@ -26,8 +26,7 @@ from prunemodels.data_files import Dataset, find_dataset
 
 TEST_ROWS = 23_000
 
-SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
-"""Budgets of small sets, as shares of the price of all features."""
+SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)  # budgets of small sets, as shares of the price of all features
 
 FULL_PRICES = {
     "heart_cleveland": 323.97,
@@ -56,7 +55,6 @@ _LARGE = {
 
 
 def budgets_of(name: str) -> tuple[float, ...]:
-    """The budgets of a data set."""
     if name in _LARGE:
         return _LARGE[name]
     if name in FULL_PRICES:
@@ -113,7 +111,6 @@ SOURCES: dict[str, Source] = {
 
 
 def source(name: str) -> Source:
-    """The data set of that name."""
     if name not in SOURCES:
         raise InvalidInputError(f"there is no data set {name!r}; give one of {', '.join(SOURCES)}")
     return SOURCES[name]

@@ -14,17 +14,7 @@ from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 import prunemodels as pm
-from benchmarks.frontier.candidate import (
-    Candidate,
-    Method,
-    Scouted,
-    Value,
-    candidate,
-    climb,
-    error_and_loss,
-    rounded,
-    sequence_candidates,
-)
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, candidate, climb, rounded, sequence_candidates
 from benchmarks.frontier.problem import Part, Problem
 from benchmarks.frontier.rivals import boosted, columns, forests, linear, policy_network, priced, value_network
 from benchmarks.frontier.rivals.boosted import ENGINES, Setting
@@ -58,7 +48,6 @@ class BoostedStage(BaseEstimator):  # type: ignore[misc]
         return type(self)(self.engine, self.leaves, self.problem)
 
     def fit(self, X: pd.DataFrame, y: NDArray[Any]) -> Self:
-        """Boost on the columns of X."""
         self.columns_, self.classes_ = [int(str(name)[1:]) for name in X.columns], np.arange(self.problem.n_classes)
         rate = 0.2 if self.problem.n_classes > 3 else 0.1
         given = replace(self.problem, train=Part(self._rows(X), np.asarray(y)))
@@ -72,7 +61,6 @@ class BoostedStage(BaseEstimator):  # type: ignore[misc]
         return rows
 
     def predict_proba(self, X: pd.DataFrame) -> NDArray[np.float64]:
-        """The model's predictions."""
         return self.model_.predict(self._rows(X))
 
     predict = predict_proba
@@ -148,12 +136,10 @@ def fitted_cascade(problem: Problem, stage: Any, params: Mapping[str, Value], en
     return list(exit_candidates(problem, model, params, seconds, ends, names))
 
 
-CASCADE_LEAVES = (3, 7, 15, 31, 63, 127, 255, 511, 1023)
-"""Numbers of leaves of a stage's trees."""
+CASCADE_LEAVES = (3, 7, 15, 31, 63, 127, 255, 511, 1023)  # numbers of leaves of a stage's trees
 
 
-ENGINE = "LightGBM"
-"""Of the stages."""
+ENGINE = "LightGBM"  # of the stages
 
 
 def boosted_cascade(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
@@ -181,7 +167,7 @@ def _leaves_for_all_columns(problem: Problem) -> int:
 
     def loss(rung: int) -> float:
         model = ENGINES[ENGINE](problem, range(problem.n_features), Setting(CASCADE_LEAVES[rung], rate))
-        return error_and_loss(problem, problem.valid.y, model.predict(problem.valid.X))[1]
+        return columns.loss_of(problem, problem.valid, model.predict(problem.valid.X))
 
     def found() -> int:
         rung = CASCADE_LEAVES.index(31)
@@ -207,7 +193,6 @@ METHODS: dict[str, Method] = {method.name: method for methods in (*(m.METHODS fo
 
 
 def method_named(name: str) -> Method:
-    """The method of that name; another one is refused with the names."""
     if name not in METHODS:
         raise InvalidInputError(f"there is no method {name!r}; give one of {', '.join(repr(n) for n in METHODS)}")
     return METHODS[name]

@@ -49,8 +49,6 @@ Task = Literal["classification", "regression"]
 
 
 class Part(NamedTuple):
-    """Examples and their labels."""
-
     X: NDArray[np.float32]
     y: NDArray[Any]
 
@@ -76,7 +74,6 @@ class Problem:
 
     @property
     def n_features(self) -> int:
-        """Number of columns."""
         return int(self.train.X.shape[1])
 
     @property

@@ -15,7 +15,6 @@ Units that are not done run one after another or in several processes, which cou
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
 import sys
@@ -23,13 +22,13 @@ import time
 import traceback
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 
 from benchmarks.frontier.candidate import Candidate, Scouted, Value, nothing_bought, winners
 from benchmarks.frontier.data import load_problem
@@ -38,8 +37,7 @@ from benchmarks.frontier.problem import Problem
 from benchmarks.measuring import write_text
 from formulations.errors import BrokenFileError
 
-FIRST_SEED = 0
-"""The seed on which grids are widened; the others take the settings that were chosen there."""
+FIRST_SEED = 0  # the seed on which grids are widened; the others take the settings that were chosen there
 
 
 @dataclass(frozen=True)
@@ -61,21 +59,16 @@ def default_folder() -> Path:
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of finished units."""
-
     folder: Path
 
     def place(self, unit: Unit) -> Path:
-        """The file of a unit."""
         word = re.sub(r"[^a-z0-9]+", "-", unit.method.lower()).strip("-")
         return self.folder / unit.data / f"{word}-{unit.seed}.json"
 
     def has(self, unit: Unit) -> bool:
-        """Whether the unit is done."""
         return self.place(unit).is_file()
 
     def keep(self, unit: Unit, candidates: Sequence[Candidate], seconds: float) -> None:
-        """Write a unit."""
         content = {"unit": asdict(unit), "seconds": round(seconds, 3), "candidates": [asdict(c) for c in candidates]}
         write_text(self.place(unit), json.dumps(content) + "\n")
 
@@ -137,7 +130,6 @@ DIGITS = {"fit_s": 3, "predict_s": 2, "valid_loss": 5, "test_loss": 5}
 
 
 def collected(store: Store, units: Sequence[Unit], budgets: dict[str, tuple[float, ...]]) -> pd.DataFrame:
-    """The rows of all units that are done."""
     rows: list[dict[str, Value]] = []
     kinds = {(unit.data, unit.method): None for unit in units}
     for data, method in kinds:
@@ -183,7 +175,6 @@ def write_results(results: pd.DataFrame, place: Path) -> None:
 
 
 def read_results(place: Path) -> pd.DataFrame:
-    """Read the CSV file."""
     if not place.is_file():
         raise BrokenFileError(f"there is no file {place}; run `python -m benchmarks.frontier export` first")
     results = pd.read_csv(place, keep_default_na=False, na_values={name: [""] for name in (*NUMBERS, "unit_s")})
@@ -203,13 +194,10 @@ def candidates_of(rows: pd.DataFrame) -> list[Candidate]:
 def run_units(units: Sequence[Unit], store: Store, *, jobs: int = 1) -> list[str]:
     """Run the units that are not done. Returns a sentence for each failure; after a failure the other units still run."""
     todo = [unit for unit in units if not store.has(unit)]
-    if jobs == 1:
-        return [failure for unit in todo if (failure := do_unit(unit, store))]
-    failures: list[str] = []
-    for group in ([u for u in todo if u.seed == FIRST_SEED], [u for u in todo if u.seed != FIRST_SEED]):
-        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-            failures += [f for f in pool.map(do_unit, group, [store] * len(group)) if f]
-    return failures
+    first, others = ([u for u in todo if (u.seed == FIRST_SEED) is is_first] for is_first in (True, False))
+    groups = (todo,) if jobs == 1 else (first, others)
+    told = [failure for group in groups for failure in Parallel(jobs)(delayed(do_unit)(unit, store) for unit in group)]
+    return [failure for failure in told if failure]
 
 
 def do_unit(unit: Unit, store: Store) -> str | None:

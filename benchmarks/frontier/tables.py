@@ -51,14 +51,11 @@ def at_budgets(results: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) ->
     return pd.DataFrame(rows)
 
 
-CASCADE = "cascade"
-"""The name of `BudgetCascade*` as it comes."""
-
+CASCADE = "cascade"  # the name of `BudgetCascade*` as it comes
 Budgets = Mapping[str, Sequence[float]]
 
 
 def all_tables(results: pd.DataFrame, budgets: Budgets, ours: Sequence[str], regressions: Sequence[str]) -> str:
-    """Our default object against each method, then a table for each data set."""
     chosen = at_budgets(results, budgets)
     parts = [one_object(chosen)]
     parts += [

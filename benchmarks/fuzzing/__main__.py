@@ -20,7 +20,6 @@ ABOUT = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one fuzzer and return its status."""
     top = argparse.ArgumentParser(prog="python -m benchmarks.fuzzing", description=__doc__)
     fuzzers = top.add_subparsers(dest="fuzzer", required=True)
     for name, about in ABOUT.items():
@@ -43,7 +42,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def try_seeds(findings: Callable[[int], Iterable[object]], what: str, seconds: float, seed: int, cases: int | None = None) -> int:
-    """Print what each seed finds. Returns 1 if anything was found, else 0."""
     started, tried, found = time.perf_counter(), 0, 0
     while time.perf_counter() - started < seconds and (cases is None or tried < cases):
         for finding in findings(seed + tried):

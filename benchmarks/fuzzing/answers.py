@@ -39,21 +39,18 @@ from formulations.errors import CapacityOverflowError, PruneModelsError
 from proofs_checks.optimality.recount import Recount
 from solvers import SOLVERS, pruning_path
 from solvers.budgets import BUDGET_SOLVERS
+from tests.instances import Node, ensemble_of
 
 PRECISION = Fraction(1, 10**11)
 """Part of the error of the forest of single leaves, and of the value, that floating point may hide."""
 
-MOST_PRUNINGS = 1500
-"""Instances with more prunings are left out: each is recomputed in fractions."""
+MOST_PRUNINGS = 1500  # instances with more prunings are left out: each is recomputed in fractions
 
 EVERY_TIME = ("min_cut", "price_sharing", "dantzig_wolfe", "primal_dual", "highs_ip1", "highs_closure")
 """Engines that every instance meets; of the others each meets one."""
 
-WITHIN_EVERY_TIME = ("path", "best", "exact", "dantzig_wolfe")
-"""The same for budgets."""
-
-ROUNDS = 4
-"""Starts of the search of `best`, which by default takes half of an instance's time for 60 of them."""
+WITHIN_EVERY_TIME = ("path", "best", "exact", "dantzig_wolfe")  # the same for budgets
+ROUNDS = 4  # starts of the search of `best`, which by default takes half of an instance's time for 60 of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +68,12 @@ class Enumerated:
         return self.error[0]
 
     def optimum(self, lam: Fraction) -> Fraction:
-        """The least error + lambda cost."""
         return min(e + lam * c for e, c in zip(self.error, self.cost, strict=True))
 
     def least_error(self, allowed: Callable[[int], bool]) -> Fraction:
-        """Of the allowed prunings."""
         return min(e for k, e in enumerate(self.error) if allowed(k))
 
     def number_of(self, kept: NDArray[np.bool_]) -> int:
-        """Which pruning that is."""
         return next(k for k, mine in enumerate(self.kept) if np.array_equal(mine, kept))
 
 
@@ -119,7 +113,6 @@ def judged(instance: Enumerated, call: str, judge: Judge) -> Iterator[str]:
 
 
 def random_instance(rng: np.random.Generator) -> PruningProblem:
-    """Trees that were grown on iris, or at random."""
     return _grown(rng) if rng.random() < 0.5 else _invented(rng)
 
 
@@ -137,7 +130,7 @@ def _grown(rng: np.random.Generator) -> PruningProblem:
 def _invented(rng: np.random.Generator) -> PruningProblem:
     """One to three small trees of any shape, with prices, weights and errors of any size."""
     n_features, n_trees, n_rows = int(rng.integers(1, 5)), int(rng.integers(1, 4)), int(rng.integers(1, 13))
-    ensemble = _ensemble([_tree(rng, n_features, int(rng.integers(0, 8))) for _ in range(n_trees)], n_features)
+    ensemble, _ = ensemble_of([_tree(rng, n_features, int(rng.integers(0, 8))) for _ in range(n_trees)], n_features)
     errors = rng.integers(0, int(rng.choice([2, 20, 1000])), ensemble.n_nodes).astype(np.float64)
     if rng.random() < 0.3:  # real errors: the gains are rounded
         errors = errors * 10.0 ** rng.uniform(-9, 3) + rng.random(ensemble.n_nodes)
@@ -164,11 +157,7 @@ def enumerated(problem: PruningProblem) -> Enumerated | None:
         if len(ways) * len(kept) > MOST_PRUNINGS:
             return None
         kept = [one + other for one in kept for other in ways]
-    masks = []
-    for nodes in kept:
-        mask = np.zeros(ensemble.n_nodes, dtype=bool)
-        mask[list(nodes)] = True
-        masks.append(mask)
+    masks = [np.isin(np.arange(ensemble.n_nodes), nodes) for nodes in kept]
     error, cost = zip(*map(recount.objective, masks), strict=True)
     return Enumerated(problem, masks, list(error), list(cost))
 
@@ -221,52 +210,16 @@ def items(rng: np.random.Generator, price: Callable[[], float], n_features: int,
     return CostItems.from_items({name: price() for name in names}, needs, once)
 
 
-Nested = tuple[int, float, "Nested", "Nested"] | None
-
-
-def _tree(rng: np.random.Generator, n_features: int, splits: int) -> Nested:
-    """A tree of any shape: feature, threshold, left, right; None: a leaf."""
+def _tree(rng: np.random.Generator, n_features: int, splits: int) -> Node:
+    """A tree of any shape."""
     if splits == 0:
-        return None
+        return Node(0, threshold=0.0)
     left = int(rng.integers(0, splits))
     feature, threshold = int(rng.integers(n_features)), float(rng.integers(0, 4)) + 0.5
-    return feature, threshold, _tree(rng, n_features, left), _tree(rng, n_features, splits - 1 - left)
-
-
-def _ensemble(trees: list[Nested], n_features: int) -> Ensemble:
-    """Arrays of nested nodes, numbered in preorder."""
-    left, right, feature, threshold, starts = [], [], [], [], [0]
-
-    def add(node: Nested) -> int:
-        h = len(left)
-        for column, value in ((left, -1), (right, -1), (feature, -1), (threshold, 0.0)):
-            column.append(value)
-        if node is not None:
-            feature[h], threshold[h] = node[0], node[1]
-            left[h] = add(node[2])
-            right[h] = add(node[3])
-        return h
-
-    for tree in trees:
-        add(tree)
-        starts.append(len(left))
-    n = len(left)
-    return Ensemble(
-        np.array(starts, dtype=np.int64),
-        np.array(left, dtype=np.int32),
-        np.array(right, dtype=np.int32),
-        np.array(feature, dtype=np.int32),
-        np.array(threshold, dtype=np.float64),
-        np.zeros(n, dtype=bool),
-        np.ones((n, 1)),
-        n_features,
-        "classification",
-        np.array([0]),
-    )
+    return Node(0, feature, threshold, _tree(rng, n_features, left), _tree(rng, n_features, splits - 1 - left))
 
 
 def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
-    """The calls that this instance meets, and how each answer is judged."""
     for lam in _lambdas(instance, rng):
         for name in _engines(SOLVERS, EVERY_TIME, rng):
             yield f"{name}, lam={lam!r}", partial(_judge_lambda, instance, name, lam)
@@ -302,13 +255,16 @@ def _budgets(instance: Enumerated, rng: np.random.Generator) -> list[float | Fra
 
 def _worth_its_cost(instance: Enumerated, cost: list[Fraction], rng: np.random.Generator) -> int:
     """A pruning that errs less than every cheaper one, by a given cost: at its cost a budget just allows it."""
-    order = sorted(range(len(cost)), key=lambda k: (cost[k], instance.error[k]))
-    found, least = [], None
-    for k in order:
-        if least is None or instance.error[k] < least:
+    found: list[int] = []
+    for k in sorted(range(len(cost)), key=lambda k: (cost[k], instance.error[k])):
+        if not found or instance.error[k] < instance.error[found[-1]]:
             found.append(k)
-            least = instance.error[k]
     return found[int(rng.integers(len(found)))]
+
+
+def sentences(*wrong: tuple[object, str]) -> Iterator[str]:
+    """Those whose condition holds."""
+    return (sentence for condition, sentence in wrong if condition)
 
 
 def _hidden(instance: Enumerated, value: Fraction | float) -> Fraction:
@@ -324,19 +280,19 @@ def _judge_lambda(instance: Enumerated, name: str, given: float | Fraction) -> I
     k, best = instance.number_of(solution.pruning.kept), instance.optimum(lam)
     value = instance.error[k] + lam * instance.cost[k]
     hidden = _hidden(instance, best)
-    if abs(value - Fraction(solution.value)) > _hidden(instance, value):
-        yield f"value {solution.value!r}, recomputed {float(value)!r}"
-    if Fraction(solution.bound) > best + hidden:
-        yield f"bound {solution.bound!r} above the optimum {float(best)!r}"
-    if value > instance.roots + hidden:
-        yield f"value {float(value)!r}, the forest of single leaves has {float(instance.roots)!r}"
     allowed = Fraction(solution.tolerance) * max(instance.roots - best, instance.roots / 100) * Fraction(1001, 1000)
-    if solution.status is Status.OPTIMAL and value - best > allowed + hidden:
-        yield f"OPTIMAL with {float(value)!r}, the optimum is {float(best)!r} (tolerance {solution.tolerance:g})"
-    if solution.certificate is not None:
-        verdict = pm.checks.check_solution(problem, solution)
-        if verdict.holds is not True:
-            yield f"check_solution: {verdict.certificate}"
+    verdict = None if solution.certificate is None else pm.checks.check_solution(problem, solution)
+    claimed, is_optimal = f"OPTIMAL with {float(value)!r}", solution.status is Status.OPTIMAL
+    yield from sentences(
+        (
+            abs(value - Fraction(solution.value)) > _hidden(instance, value),
+            f"value {solution.value!r}, recomputed {float(value)!r}",
+        ),
+        (Fraction(solution.bound) > best + hidden, f"bound {solution.bound!r} above the optimum {float(best)!r}"),
+        (value > instance.roots + hidden, f"value {float(value)!r}, the forest of single leaves has {float(instance.roots)!r}"),
+        (is_optimal and value - best > allowed + hidden, f"{claimed}, not {float(best)!r} (tolerance {solution.tolerance:g})"),
+        (verdict is not None and verdict.holds is not True, f"check_solution: {verdict and verdict.certificate}"),
+    )
 
 
 def _judge_path(instance: Enumerated) -> Iterator[str]:
@@ -360,11 +316,12 @@ def _judge_budget(instance: Enumerated, name: str, budget: float | Fraction) -> 
     options: dict[str, int] = {"rounds": ROUNDS} if name == "best" else {}
     solution: BudgetSolution = BUDGET_SOLVERS[name](instance.problem, budget, **options)
     cost = instance.cost[instance.number_of(solution.pruning.kept)]
-    if not keeps(cost, budget):
-        yield f"costs {cost}, the budget is {budget!r}"
     yield from wrong_bounded(instance, solution, instance.least_error(lambda k: keeps(instance.cost[k], budget)))
-    if name == "exact" and solution.status is not Status.OPTIMAL:
-        yield f"left open: {solution.error!r} and {solution.bound!r}, {solution.stopped}"
+    is_open = name == "exact" and solution.status is not Status.OPTIMAL
+    yield from sentences(
+        (not keeps(cost, budget), f"costs {cost}, the budget is {budget!r}"),
+        (is_open, f"left open: {solution.error!r} and {solution.bound!r}, {solution.stopped}"),
+    )
 
 
 def keeps(cost: Fraction, budget: float | Fraction) -> bool:
@@ -377,11 +334,10 @@ def wrong_bounded(instance: Enumerated, solution: Bounded, best: Fraction) -> It
     error = instance.error[instance.number_of(solution.pruning.kept)]  # type: ignore[attr-defined]
     rounding = 2 * Fraction(instance.problem.integers.error_rounding)
     hidden = _hidden(instance, best) + rounding
-    if abs(error - Fraction(solution.error)) > hidden:
-        yield f"error {solution.error!r}, recomputed {float(error)!r}"
-    if Fraction(solution.bound) > best + hidden:
-        yield f"bound {solution.bound!r} above the least error {float(best)!r}"
-    if solution.gap < 0:
-        yield f"a negative gap: {solution.gap!r}"
-    if solution.status is Status.OPTIMAL and error - best > Fraction(solution.HIDDEN) * instance.roots + hidden:
-        yield f"OPTIMAL with {float(error)!r}, the least error is {float(best)!r}"
+    is_wrong = error - best > Fraction(solution.HIDDEN) * instance.roots + hidden
+    yield from sentences(
+        (abs(error - Fraction(solution.error)) > hidden, f"error {solution.error!r}, recomputed {float(error)!r}"),
+        (Fraction(solution.bound) > best + hidden, f"bound {solution.bound!r} above the least error {float(best)!r}"),
+        (solution.gap < 0, f"a negative gap: {solution.gap!r}"),
+        (solution.status is Status.OPTIMAL and is_wrong, f"OPTIMAL with {float(error)!r}, the least error is {float(best)!r}"),
+    )

@@ -27,7 +27,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
-from benchmarks.fuzzing.answers import items
+from benchmarks.fuzzing.answers import items, sentences
 from formulations.checkpoints import Checkpoint
 from formulations.errors import CapacityOverflowError, PruneModelsError
 from prunemodels.exits.elimination import log_sets, logged_sets
@@ -46,8 +46,7 @@ NAMES = ("1", "nan", "x y", "if", "é", "0", "c'")
 
 PRICES, HOW_OFTEN = (0, 1, 2.5, 0.1, 1 / 3, 1e-9, 1e9, 7.27, 3), (0.15, 0.2, 0.1, 0.15, 0.1, 0.05, 0.05, 0.1, 0.1)
 
-ROUNDED = 1e-9
-"""Relative difference of two sums of floats that is none."""
+ROUNDED = 1e-9  # relative difference of two sums of floats that is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,6 @@ class Case:
     classes: bool
 
     def fitted(self, **changes: Any) -> Any:
-        """The cascade."""
         kind = pm.BudgetCascadeClassifier if self.classes else pm.BudgetCascadeRegressor
         return kind(**{**self.given, **changes}).fit(**self.fit)
 
@@ -76,7 +74,6 @@ class Case:
 
 
 def case(seed: int) -> Case:
-    """The table and the arguments of a seed."""
     rng = np.random.default_rng(seed)
     n, n_features, classes = int(rng.choice([12, 25, 40, 70])), int(rng.integers(1, 8)), bool(rng.random() < 0.75)
     X: Any = np.round(rng.normal(size=(n, n_features)), int(rng.integers(0, 3)))
@@ -118,7 +115,6 @@ def _labels(rng: np.random.Generator, score: Floats) -> NDArray[Any]:
 
 
 def findings(seed: int) -> Iterator[str]:
-    """All that is wrong with the cascade of a seed."""
     made = case(seed)
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
@@ -171,13 +167,14 @@ def _wrong_statement(made: Case, model: Any, budget: float | None) -> Iterator[s
     found = model.predict(rows)
     error = np.average(found != y if made.classes else (found - y) ** 2, weights=weight)
     scale = 1.0 if made.classes else float(np.max(y**2))
-    for name, stated, called, largest in (("cost_", model.cost_, cost, made.dearest), ("error_", model.error_, error, scale)):
-        if not np.isclose(stated, called, rtol=ROUNDED, atol=1e-12 * largest):
-            yield f"{name} is {stated!r}, called {called!r}"
-    if budget is not None and model.cost_ > budget * (1 + ROUNDED):
-        yield f"budget {budget!r}: costs {model.cost_!r}"
-    if made.classes and not np.allclose(model.predict_proba(made.X).sum(axis=1), 1):
-        yield "probabilities do not add up to 1"
+    yield from sentences(
+        *(
+            (not np.isclose(stated, called, rtol=ROUNDED, atol=1e-12 * most), f"{name} is {stated!r}, called {called!r}")
+            for name, stated, called, most in (("cost_", model.cost_, cost, made.dearest), ("error_", model.error_, error, scale))
+        ),
+        (budget is not None and model.cost_ > budget * (1 + ROUNDED), f"budget {budget!r}: costs {model.cost_!r}"),
+        (made.classes and not np.allclose(model.predict_proba(made.X).sum(axis=1), 1), "probabilities do not add up to 1"),
+    )
 
 
 def _wrong_on_demand(made: Case, model: Any, rng: np.random.Generator) -> Iterator[str]:
@@ -186,26 +183,25 @@ def _wrong_on_demand(made: Case, model: Any, rng: np.random.Generator) -> Iterat
     buy = pm.on_demand.from_table(table)
     result = pm.OnDemandPredictor(model, acquire=buy).run(table.index)
     whole = (model.predict(made.X), model.stop_stages(made.X))
-    if not all(map(np.array_equal, (result.predictions, result.stage), whole)):
-        yield "on demand: other answers or stages"
-    if not np.allclose(result.cost, model.prediction_cost(made.X), rtol=ROUNDED, atol=1e-12 * made.dearest):
-        yield "on demand: other costs"
     most = max(result.exact_cost)
     cap = most * int(rng.integers(60)) / 60
     capped = pm.OnDemandPredictor(model, acquire=buy, max_cost=cap).run(table.index)
-    if any(cost > cap for cost in capped.exact_cost):
-        yield "on demand: above the cap"
     within = np.array([cost <= cap for cost in result.exact_cost])
-    if not np.array_equal(capped.predictions[within], result.predictions[within]):
-        yield "on demand: a cap changes rows that keep it"
     walk = pm.OnDemandPredictor(model, acquire=buy).start(table.index)
     walk.run(max_total_cost=most * len(table) / 3)
     walk.acquire = None
     again = pickle.loads(pickle.dumps(walk))
     again.acquire = buy
     resumed = again.run()
-    if not np.array_equal(resumed.predictions, result.predictions) or not np.array_equal(resumed.units, result.units):
-        yield "on demand: a walk that went on differs"
+    costs, same = model.prediction_cost(made.X), np.array_equal
+    goes_on = same(resumed.predictions, result.predictions) and same(resumed.units, result.units)
+    yield from sentences(
+        (not all(map(same, (result.predictions, result.stage), whole)), "on demand: other answers or stages"),
+        (not np.allclose(result.cost, costs, rtol=ROUNDED, atol=1e-12 * made.dearest), "on demand: other costs"),
+        (any(cost > cap for cost in capped.exact_cost), "on demand: above the cap"),
+        (not same(capped.predictions[within], result.predictions[within]), "on demand: a cap changes rows that keep it"),
+        (not goes_on, "on demand: a walk that went on differs"),
+    )
 
 
 def _wrong_copies(made: Case, model: Any, folder: Path) -> Iterator[str]:

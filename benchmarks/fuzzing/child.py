@@ -22,12 +22,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-EXTRA_MEMORY = 2 << 30
-"""Address space that a case may take beyond what this process has."""
-
-CPU_SECONDS, SECONDS = 10, 60
-"""Time of the processor, and time by the clock, until a case counts as hanging."""
-
+EXTRA_MEMORY = 2 << 30  # address space that a case may take beyond what this process has
+CPU_SECONDS, SECONDS = 10, 60  # time of the processor, and time by the clock, until a case counts as hanging
 FORKS = multiprocessing.get_context("fork")
 
 PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")
@@ -97,9 +93,7 @@ def _place(error: BaseException) -> str:
     return f"at {os.sep.join(Path(ours[-1].filename).parts[-3:])}:{ours[-1].lineno} ({ours[-1].name})"
 
 
-MOST_CALLS = 2_000_000
-"""Calls of our functions; the fuzzer's tiny instances take some thousands for each answer."""
-
+MOST_CALLS = 2_000_000  # calls of our functions; the fuzzer's tiny instances take some thousands for each answer
 ROOT = Path(__file__).resolve().parents[2]
 
 OURS = tuple(f"{ROOT / package}/" for package in PACKAGES)

@@ -62,7 +62,6 @@ def fuzz(seconds: float, seed: int, readers: Sequence[str] = tuple(READERS), cas
 
 
 def damaged(name: str, seed: int, number: int) -> bytes:
-    """The content of a case's file."""
     rng = np.random.default_rng([seed, number])
     content: bytes = mutations.pick(rng, _sound(name))
     for _ in range(int(rng.integers(1, 3)) if rng.random() < 0.3 else 1):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.fuzzing import answers
-from benchmarks.fuzzing.answers import Enumerated, Judge, keeps, wrong_bounded
+from benchmarks.fuzzing.answers import Enumerated, Judge, keeps, sentences, wrong_bounded
 from formulations import PruningProblem
 from formulations.instance.limit import Limit
 from proofs_checks import check_limits_solution
@@ -27,13 +27,7 @@ from solvers.budgets import solve_limits
 
 MOST_LIMITS = 4
 
-Uses = list[Fraction]
-"""What each pruning of an instance uses of a limit."""
-
-
-def findings(seed: int) -> Iterator[str]:
-    """All that is wrong with the answer to one instance."""
-    return answers.findings(seed, _calls)
+Uses = list[Fraction]  # what each pruning of an instance uses of a limit
 
 
 def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
@@ -42,19 +36,21 @@ def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str
     yield f"{method}, {limits}", partial(_judge, instance, limits, uses, method)
 
 
+findings = partial(answers.findings, calls=_calls)
+
+
 def _judge(instance: Enumerated, limits: list[Limit], uses: list[Uses], method: str) -> Iterator[str]:
     solution = solve_limits(instance.problem, limits, method=method)  # type: ignore[arg-type]
     k = instance.number_of(solution.pruning.kept)
     for limit, of_each, stated in zip(limits, uses, solution.uses, strict=True):
-        if stated != of_each[k]:
-            yield f"uses {stated} of {limit.title}, recomputed {of_each[k]}"
-        if not keeps(of_each[k], limit.at_most):  # type: ignore[arg-type]
-            yield f"uses {of_each[k]} of {limit.title}, at most {limit.at_most!r}"
+        yield from sentences(
+            (stated != of_each[k], f"uses {stated} of {limit.title}, recomputed {of_each[k]}"),
+            (not keeps(of_each[k], limit.at_most), f"uses {of_each[k]} of {limit.title}, at most {limit.at_most!r}"),  # type: ignore[arg-type]
+        )
     allowed = [all(keeps(u[j], b.at_most) for u, b in zip(uses, limits, strict=True)) for j in range(len(instance.kept))]  # type: ignore[arg-type]
     yield from wrong_bounded(instance, solution, instance.least_error(allowed.__getitem__))
     verdict = check_limits_solution(instance.problem, solution)
-    if verdict.holds is False:
-        yield f"check_limits_solution: {verdict.certificate}"
+    yield from sentences((verdict.holds is False, f"check_limits_solution: {verdict.certificate}"))
 
 
 def drawn(instance: Enumerated, rng: np.random.Generator) -> tuple[list[Limit], list[Uses]]:

@@ -36,12 +36,10 @@ VALUES: tuple[Any, ...] = (
 INTEGERS = (-(2**62), -(10**9), -5, -2, -1, 0, 1, 2, 3, 4, 7, 99, 10**6, 2**31 - 1, 2**31, 2**62)
 REALS = (-1e308, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 1e-300, 1e308, np.inf, -np.inf, np.nan)
 
-BOMB = 300 << 20
-"""Bytes of zeros in a member of an archive."""
+BOMB = 300 << 20  # bytes of zeros in a member of an archive
 
 
 def pick(rng: Random, choices: Any) -> Any:
-    """One of several."""
     return choices[int(rng.integers(len(choices)))]
 
 
@@ -158,11 +156,8 @@ def array(rng: Random, content: bytes) -> bytes:
     elif way == 2:
         held = np.concatenate([held.ravel(), held.ravel()[:1], held.ravel()[:1]])
     elif way == 3:
-        held = (
-            held.astype(pick(rng, ("<i1", "<i4", "<i8", "<u8", "<f4", "<f8", "<c16", "<U3", "|b1", ">i4")))
-            if held.dtype.kind in "biuf"
-            else held[..., None]
-        )
+        kinds = ("<i1", "<i4", "<i8", "<u8", "<f4", "<f8", "<c16", "<U3", "|b1", ">i4")
+        held = held.astype(pick(rng, kinds)) if held.dtype.kind in "biuf" else held[..., None]
     elif way == 4:
         held = pick(rng, (held[None], held[..., None], held.reshape(-1), held.T))
     elif held.size:
@@ -199,10 +194,8 @@ def header(rng: Random, content: bytes) -> bytes:
     text = content[10 : 10 + length].decode("latin1")
     way = int(rng.integers(4))
     if way == 0:
-        shape = pick(
-            rng, ("(1000000000, 1000000)", "(-1,)", "()", "(0, 5)", "(5, 0)", "(10" + "0" * 30 + ",)", "(2.5,)", "'ab'", "(3,)")
-        )
-        text = re.sub(r"'shape': \([^)]*\)", f"'shape': {shape}", text)
+        shapes = ("(1000000000, 1000000)", "(-1,)", "()", "(0, 5)", "(5, 0)", "(10" + "0" * 30 + ",)", "(2.5,)", "'ab'", "(3,)")
+        text = re.sub(r"'shape': \([^)]*\)", f"'shape': {pick(rng, shapes)}", text)
     elif way == 1:
         descr = pick(rng, ("|O", "<i4", "<f8", "<U4", "|V0", "<M8[s]", ">i8", "|S1000000000", "junk", "<f2"))
         text = re.sub(r"'descr': '[^']*'", f"'descr': '{descr}'", text)
@@ -224,12 +217,8 @@ def members(rng: Random, content: bytes) -> bytes:
     name, other = pick(rng, list(held)), pick(rng, list(held))
     way = rng.random()
     if way < 0.75:
-        damage = (
-            (json_values, json_values, numbers, bits)
-            if name.endswith("schema.json")
-            else (array, array, array, bits, cut, blocks)
-        )
-        held[name] = pick(rng, damage)(rng, held[name])
+        of_text, of_arrays = (json_values, json_values, numbers, bits), (array, array, array, bits, cut, blocks)
+        held[name] = pick(rng, of_text if name.endswith("schema.json") else of_arrays)(rng, held[name])
     elif way < 0.8:
         del held[name]
     elif way < 0.85:

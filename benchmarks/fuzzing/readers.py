@@ -52,6 +52,7 @@ from solvers.price_sharing import price_sharing
 
 BYTES = (mutations.bits, mutations.cut, mutations.blocks)
 TEXT = (*BYTES, mutations.numbers, mutations.numbers, mutations.words, mutations.lines)
+JSON = (*TEXT, *[mutations.json_values] * 6)
 ARCHIVE = (*BYTES, *[mutations.members] * 5)
 
 NAMES = ("a", "b", "c", "d")
@@ -72,7 +73,6 @@ class Reader:
 
 
 def written(ending: str, write: Callable[[Path], Any]) -> bytes:
-    """The bytes of the file that a function writes."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / f"it{ending}"
         write(place)
@@ -401,16 +401,14 @@ def _wrong_path_table(content: bytes, answer: Any) -> str | None:
     ours, theirs = (_cells(text) for text in (_forest_folder()["path.csv"], content))
     if theirs is None or len(theirs) != len(ours or ()):
         return "'holds' for a damaged table"
-    for one, other in zip(ours or (), theirs, strict=True):
-        for name, cell in one.items():
-            try:
-                if abs(float(cell) - float(other.get(name) or "nan")) > 1e-11 * abs(float(cell)):
-                    return "'holds' for another table"
-            except ValueError:
-                return "'holds' for a table with text"
-    return (
-        None if all(not math.isnan(float(other[name])) for other in theirs for name in (ours or [{}])[0]) else "'holds' for gaps"
-    )
+    cells = [(one[name], other.get(name) or "nan") for one, other in zip(ours or (), theirs, strict=True) for name in one]
+    try:
+        numbers = [(float(cell), float(said)) for cell, said in cells]
+    except ValueError:
+        return "'holds' for a table with text"
+    if any(math.isnan(said) for _, said in numbers):
+        return "'holds' for gaps"
+    return "'holds' for another table" if any(abs(a - b) > 1e-11 * abs(a) for a, b in numbers) else None
 
 
 def _cells(content: bytes) -> list[dict[str, str]] | None:
@@ -435,11 +433,8 @@ def _cost_tables() -> tuple[bytes, ...]:
 
 def _read_costs(place: Path) -> Any:
     costs = items_from_table(read_table(place), NAMES)
-    return {
-        "plain": costs.needs == ((0,), (1,), (2,), (3,)),
-        "prices": [str(p) for p in costs.prices],
-        "names": list(costs.names),
-    }
+    is_plain = costs.needs == ((0,), (1,), (2,), (3,))
+    return {"plain": is_plain, "prices": [str(p) for p in costs.prices], "names": list(costs.names)}
 
 
 def _wrong_costs(content: bytes, answer: Any) -> str | None:
@@ -491,8 +486,7 @@ def _chunked(place: Path) -> Any:
 
 
 def _arrow_tables(ending: str) -> tuple[bytes, ...]:
-    X, y = _rows()
-    table = X.assign(label=y)
+    table = _rows()[0].assign(label=_rows()[1])
     return (written(ending, table.to_parquet if ending == ".parquet" else table.to_feather),)
 
 
@@ -504,15 +498,9 @@ READERS: dict[str, Reader] = {
     "certificate": Reader(".npz", _networks, _check_network, ARCHIVE, _wrong_network),
     "forest": Reader(".skops", _forest_files, _prune_forest, ARCHIVE),
     "cascade": Reader(".skops", lambda: (written(".skops", partial(save_cascade, _cascade())),), _run_cascade, ARCHIVE),
-    "mixture": Reader(".mixture.json", lambda: (MIXTURE,), _run_mixture, (*TEXT, *[mutations.json_values] * 6), _wrong_mixture),
+    "mixture": Reader(".mixture.json", lambda: (MIXTURE,), _run_mixture, JSON, _wrong_mixture),
     "boosted .txt": Reader(".txt", partial(_boosted_files, "lightgbm", ".txt"), _predict_boosted, TEXT, _wrong_margins),
-    "boosted .json": Reader(
-        ".model.json",
-        partial(_boosted_files, "xgboost", ".json"),
-        _predict_boosted,
-        (*TEXT, *[mutations.json_values] * 6),
-        _wrong_margins,
-    ),
+    "boosted .json": Reader(".model.json", partial(_boosted_files, "xgboost", ".json"), _predict_boosted, JSON, _wrong_margins),
     "boosted .ubj": Reader(".ubj", partial(_boosted_files, "xgboost", ".ubj"), _predict_boosted, BYTES, _wrong_margins),
     "boosted of CatBoost": Reader(
         ".catboost.json", _catboost_files, _predict_boosted, (*BYTES, *[mutations.json_values] * 3, mutations.numbers)

@@ -19,8 +19,7 @@ import numpy as np
 
 Matrix = list[list[Fraction]]
 
-LARGEST = 10_000
-"""Rows and columns of a matrix that is read; larger ones are `UndecidedError`."""
+LARGEST = 10_000  # rows and columns of a matrix that is read; larger ones are `UndecidedError`
 
 
 class RefusedError(Exception):
@@ -31,11 +30,20 @@ class UndecidedError(Exception):
     """Sound or not: this reference cannot tell."""
 
 
+def _refuse(wrong: object, why: str) -> None:
+    if wrong:
+        raise RefusedError(why)
+
+
+def _undecided(strange: object, why: str) -> None:
+    if strange:
+        raise UndecidedError(why)
+
+
 def totally_unimodular(matrix: Matrix) -> bool:
     """Whether every square submatrix has determinant -1, 0 or 1."""
     rows, columns = len(matrix), len(matrix[0])
-    if min(rows, columns) > 5 or max(rows, columns) > 8:
-        raise UndecidedError("too large for all determinants")
+    _undecided(min(rows, columns) > 5 or max(rows, columns) > 8, "too large for all determinants")
     for k in range(1, min(rows, columns) + 1):
         for some in combinations(range(rows), k):
             for others in combinations(range(columns), k):
@@ -52,17 +60,13 @@ def _determinant(a: Matrix) -> Fraction:
 
 def number(text: str) -> Fraction:
     """A decimal number, finite, as text."""
-    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", text):
-        raise RefusedError(f"{text!r} is no number")
-    if not np.isfinite(float(text)):
-        raise RefusedError(f"{text!r} is no float")
+    _refuse(not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", text), f"{text!r} is no number")
+    _refuse(not np.isfinite(float(text)), f"{text!r} is no float")
     return Fraction(text)
 
 
 def npy(content: bytes) -> np.ndarray[Any, Any]:
-    """The array in a .npy file of numbers."""
-    if content[:8] not in (b"\x93NUMPY\x01\x00", b"\x93NUMPY\x02\x00"):
-        raise RefusedError("magic")
+    _refuse(content[:8] not in (b"\x93NUMPY\x01\x00", b"\x93NUMPY\x02\x00"), "magic")
     width = 2 if content[6] == 1 else 4
     length = int.from_bytes(content[8 : 8 + width], "little")
     text = content[8 + width : 8 + width + length]
@@ -72,21 +76,17 @@ def npy(content: bytes) -> np.ndarray[Any, Any]:
         shape, fortran = held["shape"], held["fortran_order"]
     except Exception:
         raise RefusedError("header") from None
-    if len(text) != length or set(held) != {"descr", "shape", "fortran_order"} or not isinstance(shape, tuple):
-        raise RefusedError("header")
-    if any(not isinstance(n, int) or n < 0 for n in shape) or not isinstance(fortran, bool) or dtype.hasobject:
-        raise RefusedError("header")
+    _refuse(len(text) != length or set(held) != {"descr", "shape", "fortran_order"} or not isinstance(shape, tuple), "header")
+    _refuse(any(not isinstance(n, int) or n < 0 for n in shape) or not isinstance(fortran, bool) or dtype.hasobject, "header")
     data = content[8 + width + length :]
     size = dtype.itemsize
     for n in shape:
         size *= n
-    if size != len(data) or not dtype.itemsize:
-        raise RefusedError("length")
+    _refuse(size != len(data) or not dtype.itemsize, "length")
     return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
 
 
 def dense(content: bytes) -> Matrix:
-    """The matrix in a .npy file."""
     held = npy(content)
     if held.ndim != 2 or held.dtype.kind not in "biuf" or 0 in held.shape or not np.isfinite(held.astype(float)).all():
         raise RefusedError("no matrix")
@@ -107,17 +107,13 @@ def sparse(content: bytes) -> Matrix:
     if "shape" not in parts or "data" not in parts or parts["shape"].shape != (2,) or parts["shape"].dtype.kind not in "iu":
         raise RefusedError("shape or data")
     data = parts["data"]
-    if data.dtype.kind not in "biuf" or not np.isfinite(data.astype(float)).all():
-        raise RefusedError("entries")
+    _refuse(data.dtype.kind not in "biuf" or not np.isfinite(data.astype(float)).all(), "entries")
     m, n = (int(x) for x in parts["shape"])
-    if min(m, n) < 1:
-        raise RefusedError("shape")
-    if max(m, n) > LARGEST:
-        raise UndecidedError("large")
+    _refuse(min(m, n) < 1, "shape")
+    _undecided(max(m, n) > LARGEST, "large")
     found: dict[tuple[int, int], Fraction] = {}
     for i, j, entry in _places(kind, parts, data, m, n):
-        if not (0 <= i < m and 0 <= j < n) or (i, j) in found:
-            raise RefusedError(f"entry at {i}, {j}")
+        _refuse(not (0 <= i < m and 0 <= j < n) or (i, j) in found, f"entry at {i}, {j}")
         found[i, j] = Fraction(repr(float(entry))) if data.dtype.kind == "f" else Fraction(int(entry))
     return [[found.get((i, j), Fraction(0)) for j in range(n)] for i in range(m)]
 
@@ -125,36 +121,28 @@ def sparse(content: bytes) -> Matrix:
 def _places(kind: Any, parts: dict[str, Any], data: Any, m: int, n: int) -> list[tuple[int, int, Any]]:
     """Row, column and value of each entry."""
     needed = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col"), "dia": ("offsets",)}
-    if kind not in needed:
-        raise UndecidedError(f"format {kind}")
+    _undecided(kind not in needed, f"format {kind}")
     arrays = []
     for name in needed[kind]:
-        if name not in parts or parts[name].ndim != 1 or parts[name].dtype.kind not in "iu":
-            raise RefusedError(name)
+        _refuse(name not in parts or parts[name].ndim != 1 or parts[name].dtype.kind not in "iu", name)
         arrays.append([int(x) for x in parts[name]])
     if kind == "dia":
-        if data.ndim != 2 or len(data) != len(arrays[0]) or len(set(arrays[0])) < len(arrays[0]):
-            raise RefusedError("diagonals")
-        if any(not -m < k < n for k in arrays[0]):
-            raise RefusedError("offset")
+        _refuse(data.ndim != 2 or len(data) != len(arrays[0]) or len(set(arrays[0])) < len(arrays[0]), "diagonals")
+        _refuse(any(not -m < k < n for k in arrays[0]), "offset")
         return [
             (j - k, j, x)
             for k, row in zip(arrays[0], data.tolist(), strict=True)
             for j, x in enumerate(row)
             if 0 <= j - k < m and j < n
         ]
-    if data.ndim != 1:
-        raise RefusedError("data")
+    _refuse(data.ndim != 1, "data")
     if kind == "coo":
-        if not len(arrays[0]) == len(arrays[1]) == len(data):
-            raise RefusedError("lengths")
+        _refuse(not len(arrays[0]) == len(arrays[1]) == len(data), "lengths")
         return list(zip(*arrays, data.tolist(), strict=True))
     index, pointer = arrays
     lines = m if kind == "csr" else n
-    if len(pointer) != lines + 1 or pointer[0] != 0 or pointer[-1] != len(index) or len(index) != len(data):
-        raise RefusedError("pointers")
-    if any(a > b for a, b in pairwise(pointer)):
-        raise RefusedError("pointers")
+    _refuse(len(pointer) != lines + 1 or pointer[0] != 0 or pointer[-1] != len(index) or len(index) != len(data), "pointers")
+    _refuse(any(a > b for a, b in pairwise(pointer)), "pointers")
     found = [(k, index[p], data[p]) for k in range(lines) for p in range(pointer[k], pointer[k + 1])]
     return found if kind == "csr" else [(i, k, x) for k, i, x in found]
 
@@ -163,40 +151,32 @@ def market(content: bytes) -> Matrix:
     """The matrix in a Matrix Market file, general and real or integer."""
     rows = content.decode("latin1").split("\n")
     banner = rows[0].lower().split()
-    if banner[:2] != ["%%matrixmarket", "matrix"] or len(banner) != 5:
-        raise RefusedError("banner")
+    _refuse(banner[:2] != ["%%matrixmarket", "matrix"] or len(banner) != 5, "banner")
     if banner[2] not in ("coordinate", "array") or banner[3] not in ("real", "integer", "double") or banner[4] != "general":
         raise UndecidedError("kind")
     body = [line.split() for line in rows[1:] if line.strip() and not line.startswith("%")]
     try:
         sizes = [int(x) for x in body[0]]
-        if any(not re.fullmatch(r"\d+", x) for x in body[0]):
-            raise RefusedError("size")
-        if len(sizes) != (3 if banner[2] == "coordinate" else 2) or min(sizes[:2]) < 1:
-            raise RefusedError("size")
-        if max(sizes) > LARGEST:
-            raise UndecidedError("large")
+        _refuse(any(not re.fullmatch(r"\d+", x) for x in body[0]), "size")
+        _refuse(len(sizes) != (3 if banner[2] == "coordinate" else 2) or min(sizes[:2]) < 1, "size")
+        _undecided(max(sizes) > LARGEST, "large")
         matrix = [[Fraction(0)] * sizes[1] for _ in range(sizes[0])]
         if banner[2] == "array":
             values = [number(x) for line in body[1:] for x in line]
-            if len(values) != sizes[0] * sizes[1] or any(len(line) != 1 for line in body[1:]):
-                raise RefusedError("count")
+            _refuse(len(values) != sizes[0] * sizes[1] or any(len(line) != 1 for line in body[1:]), "count")
             for k, value in enumerate(values):
                 matrix[k % sizes[0]][k // sizes[0]] = value
             return matrix
         places = set()
         for i, j, x in body[1:]:
-            if not (re.fullmatch(r"\d+", i) and re.fullmatch(r"\d+", j)):
-                raise RefusedError("index")
+            _refuse(not (re.fullmatch(r"\d+", i) and re.fullmatch(r"\d+", j)), "index")
             place = int(i) - 1, int(j) - 1
-            if not (0 <= place[0] < sizes[0] and 0 <= place[1] < sizes[1]) or place in places:
-                raise RefusedError("index")
+            _refuse(not (0 <= place[0] < sizes[0] and 0 <= place[1] < sizes[1]) or place in places, "index")
             places.add(place)
             matrix[place[0]][place[1]] = number(x)
     except (ValueError, IndexError):
         raise RefusedError("body") from None
-    if len(places) != sizes[2]:
-        raise RefusedError("count")
+    _refuse(len(places) != sizes[2], "count")
     return matrix
 
 
@@ -211,15 +191,12 @@ def commas(content: bytes) -> Matrix:
     """Numbers between commas; before them may stand a line and a column of names, without any number or with an empty corner."""
     text = _ascii(content)
     lines = [[cell.strip() for cell in line.split(",")] for line in re.split(r"\r\n|\n|\r", text) if line.strip()]
-    if not lines or len({len(line) for line in lines}) != 1:
-        raise RefusedError("lines")
+    _refuse(not lines or len({len(line) for line in lines}) != 1, "lines")
     corner = lines[0][0] == ""
     names = corner or not any(map(_is_number, lines[0]))
     column = corner or (names and not any(_is_number(line[0]) for line in lines[1:]))
-    if names and len({*lines[0][column:]}) < len(lines[0][column:]):
-        raise RefusedError("names")
-    if not lines[names:]:
-        raise RefusedError("no numbers")
+    _refuse(names and len({*lines[0][column:]}) < len(lines[0][column:]), "names")
+    _refuse(not lines[names:], "no numbers")
     return [[number(cell) for cell in line[column:]] for line in lines[names:]]
 
 
@@ -233,8 +210,7 @@ def _is_number(cell: str) -> bool:
 
 def _program_text(content: bytes) -> str:
     text = _ascii(content)
-    if re.search(r"[\x00-\x08\x0e-\x1f\x7f]", text):
-        raise RefusedError("control characters")
+    _refuse(re.search(r"[\x00-\x08\x0e-\x1f\x7f]", text), "control characters")
     return text
 
 
@@ -244,8 +220,7 @@ _LP_TOKEN = re.compile(
 )
 """The parts of an .lp file; a number may stand beside a name without a blank."""
 
-Token = tuple[str, str]
-"""Kind and text of a part."""
+Token = tuple[str, str]  # kind and text of a part
 
 
 def lp(content: bytes) -> Matrix:
@@ -254,8 +229,7 @@ def lp(content: bytes) -> Matrix:
     As the format has it, a row may lack its label, a term its number, the first term its sign, and the file its bounds and
     integers.
     """
-    text = _program_text(content)
-    text = re.sub(r"\\.*", "", text)
+    text = re.sub(r"\\.*", "", _program_text(content))
     parts = re.fullmatch(r"(?is)\s*minimize\s(.*?)\ssubject to\s(.*?)(?:\sbounds(\s.*?)?)?(?:\sgeneral(\s.*?)?)?\send\s*", text)
     if parts is None:
         raise RefusedError("sections")
@@ -269,24 +243,19 @@ def lp(content: bytes) -> Matrix:
         row, tokens = _lp_terms(tokens, columns, constants=False)
         kinds = [kind for kind, _ in tokens[:3]]
         end = 3 if kinds[1:2] == ["sign"] else 2
-        if kinds[:1] != ["sense"] or kinds[end - 1 : end] != ["number"]:
-            raise RefusedError(f"row {len(rows)}")
+        _refuse(kinds[:1] != ["sense"] or kinds[end - 1 : end] != ["number"], f"row {len(rows)}")
         number("".join(text for _, text in tokens[1:end]))
         tokens = tokens[end:]
-        if tokens and tokens[0][0] == "sense":
-            raise UndecidedError("two sides")
+        _undecided(tokens and tokens[0][0] == "sense", "two sides")
         rows.append(row)
     known = set(columns)
     for line in (parts[3] or "").split("\n"):
-        if line.strip() and (len(line.split()) != 5 or line.split()[2] not in known):
-            raise UndecidedError("bounds")
-    if set((parts[4] or "").split()) - known:
-        raise UndecidedError("general")
+        _undecided(line.strip() and (len(line.split()) != 5 or line.split()[2] not in known), "bounds")
+    _undecided(set((parts[4] or "").split()) - known, "general")
     return [[row.get(j, Fraction(0)) for j in range(len(columns))] for row in rows]
 
 
 def _lp_tokens(text: str) -> list[Token]:
-    """All parts of a section."""
     found, place = [], 0
     while text[place:].strip():
         token = _LP_TOKEN.match(text, place)
@@ -297,8 +266,7 @@ def _lp_tokens(text: str) -> list[Token]:
     for (kind, one), (other, after) in pairwise(found):
         if (kind, other) == ("number", "name") and re.match(r"[eExX.]", after) and one + after in text:
             raise UndecidedError("an exponent, or a name")
-        if re.match(r"(?i)inf|nan", after):
-            raise UndecidedError("infinite, or a name")
+        _undecided(re.match(r"(?i)inf|nan", after), "infinite, or a name")
     return found
 
 
@@ -327,8 +295,7 @@ def _lp_terms(tokens: list[Token], columns: dict[str, int], *, constants: bool) 
         if place in found:
             raise UndecidedError("twice in the objective") if constants else RefusedError("twice")
         found[place], tokens = value if sign == "+" else -value, tokens[1:]
-    if is_first and not constants:
-        raise RefusedError("no term")
+    _refuse(is_first and not constants, "no term")
     return found, tokens
 
 
@@ -342,44 +309,34 @@ def mps(content: bytes) -> Matrix:
         fields = line.split()
         if not fields or line.startswith("*"):
             continue
-        if section == "ENDATA":
-            raise RefusedError("after the end")
+        _refuse(section == "ENDATA", "after the end")
         if not line.startswith((" ", "\t")):
             section = fields[0]
-            if section == "OBJSENSE":
-                raise UndecidedError("sense")
-            if section not in ("NAME", "ROWS", "COLUMNS", "RHS", "BOUNDS", "RANGES", "ENDATA"):
-                raise RefusedError(section)
+            _undecided(section == "OBJSENSE", "sense")
+            _refuse(section not in ("NAME", "ROWS", "COLUMNS", "RHS", "BOUNDS", "RANGES", "ENDATA"), section)
         elif section == "ROWS":
-            if len(fields) != 2 or fields[0] not in ("N", "E", "L", "G") or fields[1] in rows or fields[1] in free:
-                raise RefusedError("row")
+            _refuse(len(fields) != 2 or fields[0] not in ("N", "E", "L", "G") or fields[1] in rows or fields[1] in free, "row")
             if fields[0] == "N":
-                if free:
-                    raise UndecidedError("two objectives")
+                _undecided(free, "two objectives")
                 free.add(fields[1])
             else:
                 rows[fields[1]] = len(rows)
         elif section == "COLUMNS":
             if "'MARKER'" in fields:
-                if len(fields) != 3 or fields[2] not in ("'INTORG'", "'INTEND'"):
-                    raise UndecidedError("marker")
+                _undecided(len(fields) != 3 or fields[2] not in ("'INTORG'", "'INTEND'"), "marker")
                 continue
-            if len(fields) not in (3, 5):
-                raise RefusedError("column")
-            if fields[0] in columns and list(columns)[-1] != fields[0]:
-                raise RefusedError("column again")
+            _refuse(len(fields) not in (3, 5), "column")
+            _refuse(fields[0] in columns and list(columns)[-1] != fields[0], "column again")
             j = columns.setdefault(fields[0], len(columns))
             for name, value in zip(fields[1::2], fields[2::2], strict=True):
                 if name in free:
                     number(value)
                     continue
-                if name not in rows or (rows[name], j) in found:
-                    raise RefusedError("entry")
+                _refuse(name not in rows or (rows[name], j) in found, "entry")
                 found[rows[name], j] = number(value)
         elif section not in ("RHS", "BOUNDS", "RANGES"):
             raise UndecidedError("line")
-    if section != "ENDATA" or not rows or not columns:
-        raise RefusedError("end")
+    _refuse(section != "ENDATA" or not rows or not columns, "end")
     return [[found.get((i, j), Fraction(0)) for j in range(len(columns))] for i in range(len(rows))]
 
 

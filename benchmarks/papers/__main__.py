@@ -36,12 +36,10 @@ from prunemodels.plots.picture import save_picture
 NEED_FILES = ("other_data", "cegb17_figure2a")
 """Experiments on nothing but data that the publishers alone may give; ``all`` leaves them out."""
 
-OUT = Path("papers-output")
-"""Where results go unless ``--out`` names another folder."""
+OUT = Path("papers-output")  # where results go unless ``--out`` names another folder
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
     made = argparse.ArgumentParser(
         prog="python -m benchmarks.papers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -57,7 +55,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse invalid numbers, and an output folder that cannot be written."""
     for option in ("repeats", "rows", "jobs"):
         value = getattr(args, option)
         if value is not None and value < 1:
@@ -70,7 +67,6 @@ def check(args: argparse.Namespace) -> None:
 
 
 def run(experiment: Experiment, scope: Scope, out: Path, jobs: int) -> list[Failure]:
-    """Run the missing units and show all results; returns the failures."""
     store = Store(out / experiment.name)
     units = experiment.units(scope)
     failures = run_units(experiment, units, store, jobs=jobs)
@@ -118,7 +114,6 @@ def tables(name: str, out: Path) -> str:
 
 
 def listing() -> str:
-    """The list of experiments, one line for each."""
     known = experiments()
     width = max(map(len, known), default=0)
     return "\n".join(f"{e.name:{width}s}  {e.source}: {e.title} [{e.takes}]" for e in known.values())
@@ -137,7 +132,6 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], str]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
     args = parser().parse_args(arguments)
     failures: list[Failure] = []
     try:

@@ -22,8 +22,7 @@ from formulations.compiled import njit
 from formulations.programs.columns import usage_columns
 from solvers.closures.tree_pass import best_tree_closures
 
-ITERATIONS, BASE = 50, 500
-"""pruneDW.cpp; args.h (-b)."""
+ITERATIONS, BASE = 50, 500  # pruneDW.cpp; args.h (-b)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,21 +19,13 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.measuring import mean_of
+from benchmarks.papers import published
 from benchmarks.papers.budget_curves import Method, always, budgets_of, by_budget, curve_experiment, duel
 from benchmarks.papers.experiment import Comparison, Experiment, Value
 from benchmarks.papers.methods import CCP, CEGB, GREEDY, GREEDY_MISER, OPTIMAL, PRUNINGS, WITHIN, learner_settings, run_curve
-from benchmarks.papers.published import (
-    BP16_FIGURE_2A,
-    BP16_FIGURE_5,
-    BP16_FIGURE_6,
-    BP16_FIGURE_7,
-    CEGB17_FIGURE_2CD,
-    NAMES,
-    SUBSETS,
-)
+from benchmarks.papers.published import NAMES, SUBSETS
 
-ALIKE = 0.001
-"""Additional error that counts as "essentially the same accuracy"; ours, since BP16 gives no number."""
+ALIKE = 0.001  # additional error that counts as "essentially the same accuracy"; ours, since BP16 gives no number
 
 
 def accuracy_grid(full: bool) -> Iterable[Method]:
@@ -56,15 +48,15 @@ def best_tradeoff(frame: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Compar
     if len(of_data):
         ends = [alike_at(one) for _, one in of_data.groupby("seed")]
         names = ("features at the unpruned forest's error + 0.1 point", "features of the unpruned forest")
-        for name, published, values in zip(names, BP16_FIGURE_2A, zip(*ends, strict=True), strict=True):
-            found.append(Comparison.of(f"MiniBooNE, BudgetPrune: {name}", published, values))
+        for name, printed, values in zip(names, published.BP16_FIGURE_2A, zip(*ends, strict=True), strict=True):
+            found.append(Comparison.of(f"MiniBooNE, BudgetPrune: {name}", printed, values))
     for data, at in reached.groupby("data", sort=False):
         least = at.loc[at.groupby("budget")["error"].idxmin(), "method"]
         first = int(least.isin((OPTIMAL, WITHIN)).sum())
         ours = f"least error at {first} of {len(least)} budgets, {least.mode()[0]} most often"
         label = f"{NAMES.get(str(data), data)}: BudgetPrune against all, CEGB among them"
         found.append(Comparison(label, "BudgetPrune has the best trade-off", ours, holds=first == len(least)))
-        found += always(reached, CEGB, OPTIMAL, str(data), "CEGB against BudgetPrune", CEGB17_FIGURE_2CD)
+        found += always(reached, CEGB, OPTIMAL, str(data), "CEGB against BudgetPrune", published.CEGB17_FIGURE_2CD)
     return found
 
 
@@ -79,7 +71,6 @@ FORESTS: Mapping[str, Mapping[str, Mapping[str, Value]]] = {
 
 
 def forests_grid(name: str, methods: Sequence[str], _: bool) -> Iterable[Method]:
-    """Every forest with every pruning."""
     return ((f"{method} ({label})", change) for label, change in FORESTS[name].items() for method in methods)
 
 
@@ -95,7 +86,7 @@ def lost_by_prices(_: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Compariso
         told = f"mean loss {ours.mean():+.2f} points of BudgetPrune (at most 0.1 at {held} of {len(ours)} budgets)"
         told, holds = f"{told}, {theirs.mean():+.2f} points of CCP", held == len(ours) and bool((theirs > ours).all())
         label = f"{NAMES.get(str(data), data)}: non-uniform prices against uniform"
-        found.append(Comparison(label, BP16_FIGURE_5, told, holds=holds))
+        found.append(Comparison(label, published.BP16_FIGURE_5, told, holds=holds))
     return found
 
 
@@ -157,7 +148,7 @@ EXPERIMENTS = (
     ),
     _of_forests(
         "bp16_criteria",
-        partial(best_forest, BP16_FIGURE_6, "entropy against Pairs", True),
+        partial(best_forest, published.BP16_FIGURE_6, "entropy against Pairs", True),
         (OPTIMAL, CCP),
         source="BP16, Figure 6",
         title="forests by entropy and by Pairs, pruned by BudgetPrune and CCP",
@@ -165,7 +156,7 @@ EXPERIMENTS = (
     ),
     _of_forests(
         "bp16_subsets",
-        partial(best_forest, BP16_FIGURE_7, "size of the random feature subset", False),
+        partial(best_forest, published.BP16_FIGURE_7, "size of the random feature subset", False),
         (OPTIMAL, CCP, GREEDY),
         source="BP16, Figure 7",
         title="forests whose splits choose from few, half, or all features, pruned by BudgetPrune, CCP and GreedyPrune",

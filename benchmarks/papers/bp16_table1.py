@@ -25,6 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import prunemodels as pm
+from benchmarks.papers.data import grid_units
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.methods import optimal
 from benchmarks.papers.protocols import Grown, bp16, grown
@@ -35,9 +36,7 @@ from prunemodels.evaluation.path import Vote, evaluate_path
 
 USAGE, VOTES = "usage", "votes"
 
-OFTEN = 7
-"""Visits up to this are the table's second column."""
-
+OFTEN = 7  # visits up to this are the table's second column
 SHARES = tuple(k / 50 for k in range(1, 51))
 
 BOTH: tuple[Vote, Vote] = ("mean", "majority")
@@ -46,11 +45,7 @@ COLUMNS = ("none", "few", "more")
 
 
 def units(scope: Scope) -> list[Unit]:
-    return [
-        Unit("bp16_table1", data, seed, method, {"protocol": "bp16"}, scope.rows, version=2)
-        for data, seed in scope.groups()
-        for method in (USAGE, VOTES)
-    ]
+    return grid_units("bp16_table1", scope, lambda *_: ((USAGE, {}), (VOTES, {})), version=2, protocol="bp16")
 
 
 def run(unit: Unit) -> list[Row]:

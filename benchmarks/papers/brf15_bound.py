@@ -27,20 +27,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.measuring import mean_of
+from benchmarks.papers.data import grid_units
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from formulations.errors import InvalidInputError
 
 FEATURES = 6
 
-SIZES = (8, 16, 32)
-"""Numbers of examples, of the 64 that six binary features tell apart."""
-
+SIZES = (8, 16, 32)  # numbers of examples, of the 64 that six binary features tell apart
 CLASSES = 3
 
 PRICES = (1.0, 2.0, 5.0, 20.0)
 
-INSTANCES = 20
-"""Instances of each size and seed."""
+INSTANCES = 20  # instances of each size and seed
 
 METHODS: dict[str, dict[str, Any]] = {
     "pairs, worst outcome": {"impurity": "pairs", "outcome": "minimax"},
@@ -50,12 +48,8 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 def units(scope: Scope) -> list[Unit]:
-    return [
-        Unit("brf15_bound", d, s, m, {"examples": n, "instances": INSTANCES}, scope.rows)
-        for d, s in scope.groups()
-        for m in METHODS
-        for n in SIZES
-    ]
+    grid = [(method, {"examples": n, "instances": INSTANCES}) for method in METHODS for n in SIZES]
+    return grid_units("brf15_bound", scope, lambda *_: grid)
 
 
 def instance(n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:

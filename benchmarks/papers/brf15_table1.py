@@ -12,21 +12,21 @@ printed, so there each setting that the paper leaves open is changed, one at a t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.measuring import plus_minus
-from benchmarks.papers.data import CIFAR10, parts, without_absent
+from benchmarks.papers.data import CIFAR10, grid_units, parts
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.protocols import brf15, grow
 from benchmarks.papers.published import BRF15_TABLE_1, BRF15_TREES, NAMES, SUBSETS
 
 TREE_BAGGER: Mapping[str, Value] = {"thresholds": "all", "features": "sqrt"}
 
-METHODS: Mapping[str, Mapping[str, Value]] = {
+METHODS: dict[str, Mapping[str, Value]] = {
     "RF (Gini)": {**TREE_BAGGER, "criterion": "gini"},
     "RF (entropy)": {**TREE_BAGGER, "criterion": "entropy"},
     "BudgetRF": {},
@@ -45,12 +45,11 @@ VARIANTS: Mapping[str, Mapping[str, Value]] = {
 
 
 def units(scope: Scope) -> list[Unit]:
-    scope, found = without_absent("brf15_table1", scope)
-    for data, seed in scope.groups():
+    def grid(data: str, seed: int) -> Iterable[tuple[str, Mapping[str, Value]]]:
         tested = {"covtype_two": list(VARIANTS), "miniboone": ["BudgetRF, all thresholds"]}.get(data, []) if seed < 3 else []
-        for method, change in {**METHODS, **{name: VARIANTS[name] for name in tested}}.items():
-            found.append(Unit("brf15_table1", data, seed, method, {"protocol": "brf15", **change}, scope.rows, version=2))
-    return found
+        return (METHODS | {name: VARIANTS[name] for name in tested}).items()
+
+    return grid_units("brf15_table1", scope, grid, version=2, protocol="brf15")
 
 
 def run(unit: Unit) -> list[Row]:

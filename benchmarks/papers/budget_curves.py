@@ -19,18 +19,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.measuring import mean_of, spread_of
-from benchmarks.papers.data import Parts, without_absent
+from benchmarks.papers.data import Parts, grid_units
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.published import NAMES
 from formulations.answers.nested_prunings import NestedPrunings
 from prunemodels.evaluation.curve import Learner, LossFunction, TradeoffCurve, tradeoff_curve
 from prunemodels.plots.curves import plot_curves
 
-POINT = ("parameter", "valid_cost", "valid_error", "test_cost", "test_error")
-"""Columns of a curve's rows."""
-
-MOMENTS = ("cost", "cost_sd", "error", "error_sd", "repeats")
-"""Columns of `by_budget` beside data, method and budget."""
+POINT = ("parameter", "valid_cost", "valid_error", "test_cost", "test_error")  # columns of a curve's rows
+MOMENTS = ("cost", "cost_sd", "error", "error_sd", "repeats")  # columns of `by_budget` beside data, method and budget
 
 
 def curve_rows(
@@ -109,9 +106,7 @@ def error_at(summary: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> p
     return pd.DataFrame(rows)
 
 
-Method = tuple[str, Mapping[str, Value]]
-"""Name and setting."""
-
+Method = tuple[str, Mapping[str, Value]]  # name and setting
 Budgets = Mapping[str, Sequence[float]]
 Claims = Callable[[pd.DataFrame, pd.DataFrame], Sequence[Comparison]]
 """From all points, and from what was reached within the budgets, to the paper's sentences and what ours are."""
@@ -123,8 +118,7 @@ BUDGETS: Budgets = {
 }
 """Budgets at uniform prices."""
 
-STEPS = 24
-"""Budgets of other data and prices: so many, up to the largest cost on the validation part, denser at small ones."""
+STEPS = 24  # budgets of other data and prices: so many, up to the largest cost on the validation part, denser at small ones
 
 
 def budgets_up_to(data: str, most: float) -> Sequence[float]:
@@ -133,7 +127,6 @@ def budgets_up_to(data: str, most: float) -> Sequence[float]:
 
 
 def budgets_of(frame: pd.DataFrame) -> Budgets:
-    """Budgets for each data set."""
     return {str(d): budgets_up_to(str(d), most) for d, most in frame.groupby("data")["valid_cost"].max().items()}
 
 
@@ -154,12 +147,7 @@ def curve_experiment(
     """
 
     def units(scope: Scope) -> list[Unit]:
-        scope, absent = without_absent(name, scope)
-        return absent + [
-            Unit(name, data, seed, method, {"protocol": protocol, **setting}, scope.rows, version)
-            for data, seed in scope.groups()
-            for method, setting in grid(scope.full)
-        ]
+        return grid_units(name, scope, lambda *_: grid(scope.full), version=version, protocol=protocol)
 
     def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
         return claims(frame, by_budget(frame, budgets(frame)))

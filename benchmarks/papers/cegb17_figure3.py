@@ -30,9 +30,7 @@ LAMS = (0.0, 1e-4, 1e-3, 1e-2)
 FULL_LAMS = (0.0, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 """CEGB17's curves are for the best of its lambdas and others; of them the text names only 0.001, on the scale of its data."""
 
-NEAR = 0.005
-"""So much above the error of lambda = 0 is "similar accuracy"; ours."""
-
+NEAR = 0.005  # so much above the error of lambda = 0 is "similar accuracy"; ours
 ONE = ", prices 1 in training"
 
 BEST, BREADTH = "best-first", "breadth-first"
@@ -45,7 +43,6 @@ WHY = f"the paper has Yahoo! Learning to Rank here, we MiniBooNE; {SUBSETS}"
 
 
 def name_of(lam: float, real: bool) -> str:
-    """The legend's name of a curve of (a)."""
     return f"lambda = {lam:g}" + ("" if real else ONE)
 
 
@@ -53,11 +50,8 @@ def grid_a(full: bool) -> Iterable[Method]:
     """Every lambda with real prices, and, unless it is 0, with prices of 1 in training."""
     lams, rounds = (FULL_LAMS, 400) if full else (LAMS, 100)
     for lam in lams:
-        for real in (True, False) if lam > 0 else (True,):
-            yield (
-                name_of(lam, real),
-                {"lam": lam, "n_estimators": rounds, "num_leaves": 64, "training_costs": None if real else 1},
-            )
+        for ones in (None, 1) if lam > 0 else (None,):
+            yield name_of(lam, not ones), {"lam": lam, "n_estimators": rounds, "num_leaves": 64, "training_costs": ones}
 
 
 def run(unit: Unit) -> list[Row]:
@@ -87,12 +81,10 @@ def claims_a(frame: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]
     return found
 
 
-PRICES = {"features cost": 0.0, "features and splits cost": 0.25}
-"""Prices of a split."""
+PRICES = {"features cost": 0.0, "features and splits cost": 0.25}  # prices of a split
 
 
 def grid_b(full: bool) -> Iterable[Method]:
-    """Both orders of growth at both prices of a split, over lambda."""
     lams, trees = ((1e-4, 3e-4, 1e-3, 3e-3, 1e-2), 200) if full else ((3e-4, 3e-3), 40)
     shared: dict[str, Value] = {"engine": "own", "n_estimators": trees, "num_leaves": 16}
     for name, price in PRICES.items():

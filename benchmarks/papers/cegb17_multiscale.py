@@ -42,9 +42,7 @@ SCALES = (1, 2, 4, 8)
 FILTERS = ("value", "mean", "gradient", "laplacian")
 FEATURES = tuple(f"{name}_{scale}x{scale}" for scale in SCALES for name in FILTERS)
 
-SPLIT_PRICES = tuple(1 / scale**2 for scale in SCALES for _ in FILTERS)
-"""(1) with alpha = 1, for each of `FEATURES`."""
-
+SPLIT_PRICES = tuple(1 / scale**2 for scale in SCALES for _ in FILTERS)  # (1) with alpha = 1, for each of `FEATURES`
 FLIES_PER_PIXEL = 12 / 256**2
 SPECKS_PER_PIXEL = 40 / 256**2
 
@@ -54,19 +52,14 @@ PRUNED = f"{OPTIMAL} of a random forest"
 STAGES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 100, 200)
 """Numbers of rounds that are points; those over the number of rounds are left out."""
 
-PRUNINGS = 25
-"""So many of the optimal prunings are points: the best at costs that rise by a factor, up to the whole forest's."""
-
+PRUNINGS = 25  # so many of the optimal prunings are points: the best at costs that rise by a factor, up to the whole forest's
 BUDGETS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 
-SIMILAR = 0.02
-"""So much less SEG is "similar accuracy"; ours."""
-
+SIMILAR = 0.02  # so much less SEG is "similar accuracy"; ours
 CLAIM = "CEGB reaches similar accuracy with a significantly smaller evaluation cost"
 
 FRAMES = {"train": 6, "valid": 3, "test": 6}
-FULL_FRAMES = {"train": 14, "valid": 6, "test": 20}
-"""CEGB17 has twenty frames to train and twenty to evaluate, 1024 x 1024."""
+FULL_FRAMES = {"train": 14, "valid": 6, "test": 20}  # CEGB17 has twenty frames to train and twenty to evaluate, 1024 x 1024
 
 
 SHORT: dict[str, Value] = {"side": 256, "rounds": 55, "pixels": 40_000, "frames": "short"}
@@ -210,7 +203,6 @@ Predict = Callable[[NDArray[np.float32]], Iterable[tuple[NDArray[np.bool_], floa
 
 
 def _stages(X: NDArray[np.float32], y: NDArray[np.int64], lam: float, rounds: int) -> tuple[list[float], Predict]:
-    """The points of boosting."""
     from prunemodels.rivals.cegb import CEGBClassifier
 
     model = CEGBClassifier(0, engine="own", evaluation_cost=SPLIT_PRICES, lam=lam, n_estimators=rounds, num_leaves=16).fit(X, y)

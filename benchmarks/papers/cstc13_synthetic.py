@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from benchmarks.measuring import mean_of
+from benchmarks.papers.data import grid_units
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 
 MEANS = {"y++": 6.0, "y+-": 2.0, "y-+": -2.0, "y--": -6.0}
@@ -53,12 +54,8 @@ def four_quadrants(n: int, random_state: Any = None) -> tuple[pd.DataFrame, NDAr
     return pd.DataFrame(columns), y
 
 
-PERFECT = 12
-"""What a perfect predictor pays."""
-
-NO_ERROR = 1e-6
-"""Mean squared error, as a share of the labels' variance, that counts as none."""
-
+PERFECT = 12  # what a perfect predictor pays
+NO_ERROR = 1e-6  # mean squared error, as a share of the labels' variance, that counts as none
 EXAMPLES = 1000
 
 LAMBDAS = (0.02, 0.025, 0.03, 0.035, 0.04, 0.045)
@@ -76,16 +73,12 @@ ASTC = "ASTC"
 
 BUDGETS = (2, 12, 22)
 
-DRAWN = 200
-"""Test examples in the picture."""
+DRAWN = 200  # test examples in the picture
 
 
 def units(scope: Scope) -> list[Unit]:
-    found = []
-    for data, seed in scope.groups():
-        found += [Unit("cstc13_synthetic", data, seed, m, {"lam": lam}, scope.rows) for m in METHODS for lam in LAMBDAS]
-        found += [Unit("cstc13_synthetic", data, seed, ASTC, {"budget": b}, scope.rows) for b in BUDGETS]
-    return found
+    grid = [*((m, {"lam": lam}) for m in METHODS for lam in LAMBDAS), *((ASTC, {"budget": b}) for b in BUDGETS)]
+    return grid_units("cstc13_synthetic", scope, lambda *_: grid)
 
 
 def run(unit: Unit) -> list[Row]:

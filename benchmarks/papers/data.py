@@ -17,6 +17,7 @@ C = 1, the squared hinge and columns of mean square 1 are our choice too. With s
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -28,28 +29,22 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
 from benchmarks.data import load_cifar10
+from benchmarks.data.published import first_rows
 from benchmarks.instances import SHIPPED
-from benchmarks.papers.experiment import Scope, Unit
+from benchmarks.papers.experiment import Scope, Unit, Value
 from prunemodels.data_files import Dataset, data_folder, load_dataset, part_sizes
 
-TWO_CLASSES = {"covtype_two": ("covtype426k", 2)}
-"""Name -> the data set behind it, and the class that stands against the rest."""
-
-SIGNAL = 0.28
-"""Share of signal in UCI's file of MiniBooNE, which the papers use; the file at hand has 0.5."""
-
-SMALL = ("sonar", "heart_statlog", "heart_cleveland")
-"""Data sets that the papers cross-validate."""
+TWO_CLASSES = {"covtype_two": ("covtype426k", 2)}  # name -> the data set behind it, and the class that stands against the rest
+SIGNAL = 0.28  # share of signal in UCI's file of MiniBooNE, which the papers use; the file at hand has 0.5
+SMALL = ("sonar", "heart_statlog", "heart_cleveland")  # data sets that the papers cross-validate
 
 
-CIFAR10 = "cifar10"
-"""In NWS15's and BRF15's Table 1."""
+CIFAR10 = "cifar10"  # in NWS15's and BRF15's Table 1
 
 PUBLISHED = (CIFAR10, "yahoo", "yahoo_challenge", "scene15", "hepmass_1000", "hepmass_not1000")
 """Data sets that the publishers alone give out."""
 
-LOADING = "loading"
-"""The only unit of an absent data set; it fails with a message that says where the files belong."""
+LOADING = "loading"  # the only unit of an absent data set; it fails with a message that says where the files belong
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +66,6 @@ class Parts:
 
 @lru_cache(maxsize=2)
 def dataset(name: str) -> Dataset:
-    """A data set whole."""
     if name in TWO_CLASSES:
         origin, one = TWO_CLASSES[name]
         data = dataset(origin)
@@ -89,7 +83,7 @@ def parts(name: str, seed: int, rows: int | None = None, *, signal: float = SIGN
     MiniBooNE's examples of class 1 are thinned out at random until they are the share `signal` of each part.
     """
     if name == CIFAR10:
-        return _cifar10_parts(seed, rows)
+        return Parts.of(*first_rows(load_cifar10(random_state=seed), rows).parts)  # BRF15's, two classes
     data = dataset(name)
     X = data.X.to_numpy(dtype=np.float32)
     share = 1.0 if rows is None else min(1.0, rows / sum(data.sizes))
@@ -107,19 +101,25 @@ def _thinned(part: NDArray[np.int64], ones: NDArray[np.bool_], signal: float, rn
     return part[np.sort(np.concatenate([np.flatnonzero(~ones), kept]))]
 
 
-def _cifar10_parts(seed: int, rows: int | None) -> Parts:
-    """CIFAR-10 in BRF15's parts, two classes."""
-    whole = load_cifar10(random_state=seed).parts
-    share = 1.0 if rows is None else min(1.0, rows / sum(map(len, whole)))
-    return Parts.of(*(part.take(slice(0, max(1, round(share * len(part))))) for part in whole))
-
-
 def without_absent(experiment: str, scope: Scope) -> tuple[Scope, list[Unit]]:
     """The scope without the data sets whose publishers' files are absent, and for each of those the unit that says so."""
     # both variants of HEPMASS share a folder
     absent = [name for name in scope.data if name in PUBLISHED and not (data_folder() / name.split("_")[0]).is_dir()]
     others = replace(scope, data=tuple(name for name in scope.data if name not in absent))
     return others, [Unit(experiment, name, 0, LOADING, {}, scope.rows) for name in absent]
+
+
+Grid = Callable[[str, int], Iterable[tuple[str, Mapping[str, Value]]]]  # of a data set and a seed the methods with their settings
+
+
+def grid_units(experiment: str, scope: Scope, grid: Grid, *, version: int = 1, **shared: Value) -> list[Unit]:
+    """All units of a scope; `shared` is in every setting. Of absent data there is one unit, which says so."""
+    scope, absent = without_absent(experiment, scope)
+    return absent + [
+        Unit(experiment, data, seed, method, {**shared, **setting}, scope.rows, version)
+        for data, seed in scope.groups()
+        for method, setting in grid(data, seed)
+    ]
 
 
 FOLDS = 10
@@ -138,8 +138,7 @@ def fold(name: str, seed: int, k: int, rows: int | None = None) -> Parts:
     return Parts(seen, known, seen, known, X[test], y[test])
 
 
-LARGEST = 40.0
-"""Price of the dearest feature before (3)."""
+LARGEST = 40.0  # price of the dearest feature before (3)
 
 
 def svm_prices(X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:

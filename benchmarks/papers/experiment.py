@@ -34,7 +34,6 @@ class Scope:
     rows: int | None = None
 
     def groups(self) -> Iterator[tuple[str, int]]:
-        """Every data set with every seed."""
         return ((data, seed) for data in self.data for seed in range(self.repeats))
 
 
@@ -66,35 +65,19 @@ class Unit:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One published figure beside ours.
+    """One published figure beside ours."""
 
-    Parameters
-    ----------
-    figure
-        what it is: data set, method, quantity.
-    published, ours
-        the paper's number and our mean over repeats; or what its text says, and a sentence beside it.
-    why
-        why the two differ: the reason that was tested, or "open" and what was tried; empty: the experiment's.
-    values
-        our number in each repeat.
-    published_sd, published_runs
-        the standard deviation that the paper prints (NaN: none), and the runs that it averages over.
-    holds
-        of a sentence: whether our numbers bear it out as the paper words it. None: of a number.
-    other_data
-        whether the paper's data are absent, so that ours cannot answer.
-    """
-
-    figure: str
+    figure: str  # what it is: data set, method, quantity
+    # The paper's number and our mean over repeats; or what its text says, and a sentence beside it.
     published: float | str
     ours: float | str
-    why: str = ""
-    values: tuple[float, ...] = ()
+    why: str = ""  # why the two differ: the reason that was tested, or "open" and what was tried; empty: the experiment's
+    values: tuple[float, ...] = ()  # our number in each repeat
+    # The standard deviation that the paper prints (NaN: none), and the runs that it averages over.
     published_sd: float = float("nan")
     published_runs: int = 10
-    holds: bool | None = None
-    other_data: bool = False
+    holds: bool | None = None  # of a sentence: whether our numbers bear it out as the paper words it. None: of a number
+    other_data: bool = False  # whether the paper's data are absent, so that ours cannot answer
 
     @classmethod
     def of(cls, figure: str, published: float, values: Iterable[float], **more: Any) -> Comparison:
@@ -118,43 +101,25 @@ class Presentation:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """One table or figure of a paper.
-
-    Parameters
-    ----------
-    protocol
-        by which it runs: a name of `benchmarks.papers.protocols.PROTOCOLS`.
-    takes
-        time of the short version and of the full one, one process on a free machine, for the list of experiments.
-    units
-        the work of a scope, in the order in which it is done.
-    run
-        does one unit. What it needs beyond the frame (a learner, a library) it imports itself.
-    present
-        tables and figures of the rows of a scope; columns: those of `Unit`, its setting's, the rows' own, ``seconds``.
-    compare
-        published figures beside ours, from the same rows.
-    kept
-        the rows of a unit that the repository keeps, from all of them and the name of the data set.
-    why
-        why the two differ, for the table of all comparisons.
-    """
+    """One table or figure of a paper."""
 
     name: str
-    protocol: str
+    protocol: str  # by which it runs: a name of `benchmarks.papers.protocols.PROTOCOLS`
     source: str
     title: str
-    takes: str
+    takes: str  # time of the short version and of the full one, one process on a free machine, for the list of experiments
     data: tuple[str, ...]
     repeats: int
-    units: Callable[[Scope], Sequence[Unit]]
-    run: Callable[[Unit], Sequence[Row]]
+    units: Callable[[Scope], Sequence[Unit]]  # the work of a scope, in the order in which it is done
+    run: Callable[[Unit], Sequence[Row]]  # does one unit. What it needs beyond the frame (a learner, a library) it imports itself
+    # tables and figures of the rows of a scope; columns: those of `Unit`, its setting's, the rows' own, ``seconds``.
     present: Callable[[pd.DataFrame], Presentation]
     full_data: tuple[str, ...] | None = None
     full_repeats: int = 10
-    compare: Callable[[pd.DataFrame], Sequence[Comparison]] = lambda _: ()
+    compare: Callable[[pd.DataFrame], Sequence[Comparison]] = lambda _: ()  # published figures beside ours, from the same rows
+    # the rows of a unit that the repository keeps, from all of them and the name of the data set.
     kept: Callable[[pd.DataFrame, str], pd.DataFrame] = lambda rows, _: rows
-    why: str = ""
+    why: str = ""  # why the two differ, for the table of all comparisons
 
     def scope(
         self, *, full: bool = False, repeats: int | None = None, data: Sequence[str] | None = None, rows: int | None = None

@@ -30,8 +30,7 @@ def optimal(grown: Grown) -> NestedPrunings:
     return pm.pruning_path(grown.problem, certificate=False)
 
 
-SECONDS = 5.0
-"""For one budget between breakpoints."""
+SECONDS = 5.0  # for one budget between breakpoints
 
 
 def within_budgets(grown: Grown, budgets: Sequence[float]) -> dict[float, NestedPrunings]:

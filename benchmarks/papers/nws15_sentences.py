@@ -47,11 +47,9 @@ def _of_all(known: Mapping[str, Mapping[str, Sequence[float]]]) -> list[Comparis
     """The three sentences on all data sets."""
     n, saved, ahead, clear = len(known), 0, 0, 0
     for of in known.values():
-        shares = {
-            k: np.array(of[f"{k}: % of unpruned cost"]) for k in ("ens.pru.low", "ind.pru.low", "ens.pru.high", "ind.pru.high")
-        }
-        more = [shares[f"ind.pru.{level}"] - shares[f"ens.pru.{level}"] for level in ("low", "high")]
-        saved += mean_of(shares["ens.pru.low"]) + half_width(shares["ens.pru.low"]) < 100
+        ens, ind = ([np.array(of[f"{k}.pru.{level}: % of unpruned cost"]) for level in ("low", "high")] for k in ("ens", "ind"))
+        more = [dearer - share for dearer, share in zip(ind, ens, strict=True)]
+        saved += mean_of(ens[0]) + half_width(ens[0]) < 100
         ahead += sum(mean_of(x) > 0 for x in more)
         clear += all(mean_of(x) > half_width(x) for x in more)
     of_all = f"of {n} data sets"
@@ -60,9 +58,9 @@ def _of_all(known: Mapping[str, Mapping[str, Sequence[float]]]) -> list[Comparis
         f"less at {ahead} of two levels each {of_all}",
     )
     together, clearly = "ensemble against individual pruning", f"beyond the interval on {clear} {of_all}"
-    told = (
-        ("ensemble pruning", "significantly improves BudgetRF", costs, saved == n),
-        (together, "always less cost at a level", one_by_one, ahead == 2 * n),
-        ("advantage over individual pruning", "quite significant in most of the datasets", clearly, 2 * clear > n),
-    )
-    return [Comparison(what, text, ours, holds=holds) for what, text, ours, holds in told]
+    significant = "quite significant in most of the datasets"
+    return [
+        Comparison("ensemble pruning", "significantly improves BudgetRF", costs, holds=saved == n),
+        Comparison(together, "always less cost at a level", one_by_one, holds=ahead == 2 * n),
+        Comparison("advantage over individual pruning", significant, clearly, holds=2 * clear > n),
+    ]

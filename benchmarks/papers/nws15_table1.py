@@ -14,7 +14,7 @@ the lambdas at which the optimum has 95, 90, 80, ..., 10 per cent of the cost. E
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ import prunemodels as pm
 from benchmarks.instances import middles
 from benchmarks.measuring import mean_of
 from benchmarks.papers.algorithm1 import algorithm1
-from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, parts, without_absent
+from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, grid_units, parts
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.methods import INDIVIDUAL, OPTIMAL, PRUNINGS
 from benchmarks.papers.nws15_sentences import sentences
@@ -40,8 +40,7 @@ ALGORITHM_1 = "Algorithm 1"
 METHODS = (OPTIMAL, INDIVIDUAL, ALGORITHM_1)
 
 SHARES = tuple(k / 100 for k in range(1, 101))
-LAMBDAS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
-"""Shares of the cost at whose lambdas Algorithm 1 is run."""
+LAMBDAS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # shares of the cost at whose lambdas Algorithm 1 is run
 
 LEVELS = {("ens", "low"): OPTIMAL, ("ind", "low"): INDIVIDUAL, ("ens", "high"): OPTIMAL, ("ind", "high"): INDIVIDUAL}
 """The table's columns."""
@@ -73,22 +72,18 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, Value]]] = {
 }
 """The reasons that were tested, one change at a time."""
 
-TESTED = 3
-"""Repeats of a variant, and of Algorithm 1, at most."""
+TESTED = 3  # repeats of a variant, and of Algorithm 1, at most
 
 
 def units(scope: Scope) -> list[Unit]:
     """Every method by the protocol; of the full version also the variants, which have no run of Algorithm 1."""
-    scope, found = without_absent("nws15_table1", scope)
-    for data, seed in scope.groups():
-        found += [_unit(data, seed, method, {}, scope.rows) for method in METHODS if method != ALGORITHM_1 or seed < TESTED]
+
+    def grid(data: str, seed: int) -> Iterator[tuple[str, Mapping[str, Value]]]:
+        yield from ((method, {}) for method in METHODS if method != ALGORITHM_1 or seed < TESTED)
         changes = VARIANTS.get(data, ()) if scope.full and seed < TESTED else ()
-        found += [_unit(data, seed, method, change, scope.rows) for change in changes for method in (OPTIMAL, INDIVIDUAL)]
-    return found
+        yield from ((method, change) for change in changes for method in (OPTIMAL, INDIVIDUAL))
 
-
-def _unit(data: str, seed: int, method: str, change: Mapping[str, Value], rows: int | None) -> Unit:
-    return Unit("nws15_table1", data, seed, method, {"protocol": "nws15", **change}, rows, version=2)
+    return grid_units("nws15_table1", scope, grid, version=2, protocol="nws15")
 
 
 def run(unit: Unit) -> list[Row]:
@@ -279,20 +274,11 @@ def picture(frame: pd.DataFrame) -> Figure:
         for name, cell in printed.items():
             whole, together = NWS15_TABLE_1[data].unpruned, name.startswith("ens")
             point = (100 * cell.cost / whole.cost, 100 * (cell.error - whole.error))
-            ax.plot(
-                *point,
-                "*",
-                ms=11,
-                color=LINES[OPTIMAL if together else INDIVIDUAL][1],
-                mec="k",
-                mew=0.6,
-                label="NWS15" * together,
-            )
+            colour = LINES[OPTIMAL if together else INDIVIDUAL][1]
+            ax.plot(*point, "*", ms=11, color=colour, mec="k", mew=0.6, label="NWS15" * together)
         highest = max((100 * (cell.error - NWS15_TABLE_1[data].unpruned.error) for cell in printed.values()), default=10.0)
-        ax.set(
-            ylim=(-0.4 * highest, 3 * highest), xlim=(0, 102), title=f"{NAMES.get(data, data)}, {at['seed'].nunique()} repeats"
-        )
-        ax.set(xlabel="% of the unpruned cost", ylabel="rise of the test error, points")
+        ax.set(xlim=(0, 102), xlabel="% of the unpruned cost", ylim=(-0.4 * highest, 3 * highest))
+        ax.set(ylabel="rise of the test error, points", title=f"{NAMES.get(data, data)}, {at['seed'].nunique()} repeats")
     handles = dict(zip(*figure.axes[0].get_legend_handles_labels()[::-1], strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, fontsize=8, frameon=False)
     return figure

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,18 +33,17 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from benchmarks import data as published_data
 from benchmarks.data import Part, PublishedData
-from benchmarks.data.published import average_precision_at_5
+from benchmarks.data.published import average_precision_at_5, first_rows
 from benchmarks.papers.brf15_figure3 import ALPHAS
 from benchmarks.papers.budget_curves import Method, always, curve_experiment, curve_rows
-from benchmarks.papers.data import Parts, without_absent
+from benchmarks.papers.data import Parts, grid_units
 from benchmarks.papers.experiment import Comparison, Row, Scope, Unit, Value
 from benchmarks.papers.methods import ASTC, BUDGET_RF, CEGB, CSTC, GREEDY_MISER, PRUNINGS, fitted
 from benchmarks.papers.protocols import Grown
 from prunemodels.models.costs import example_costs
 from prunemodels.models.forests.reading import read_forest
 
-CHALLENGE = "yahoo_challenge"
-"""Yahoo's data in the challenge's own three parts."""
+CHALLENGE = "yahoo_challenge"  # Yahoo's data in the challenge's own three parts
 
 LOADERS: Mapping[str, Callable[[], PublishedData]] = {
     "yahoo": published_data.load_yahoo,
@@ -57,16 +57,12 @@ LOADERS: Mapping[str, Callable[[], PublishedData]] = {
 POINTS = 40
 """Number of prunings of a path that become points, at costs that rise by a constant factor up to the unpruned forest's."""
 
-SHORT_TRAINING = 100_000
-"""Training examples of the short version, at most."""
-
+SHORT_TRAINING = 100_000  # training examples of the short version, at most
 SEVERAL_CLASSES = ("scene15",)
 
 
 @dataclass(frozen=True)
 class Forest:
-    """The forest that is pruned."""
-
     trees: int
     impurity: str
     max_features: int | None
@@ -82,16 +78,15 @@ FORESTS: Mapping[str, Forest] = {
 
 
 def units(scope: Scope) -> list[Unit]:
-    scope, found = without_absent("other_data", scope)
     training = None if scope.full else SHORT_TRAINING
-    for data, seed in scope.groups():
-        grid = _grid(data, full=scope.full)
-        found += [Unit("other_data", data, seed, m, {**s, "training": training}, scope.rows) for m, s in grid]
-    return found
+
+    def grid(data: str, _: int) -> Iterator[tuple[str, dict[str, Value]]]:
+        return ((method, {**setting, "training": training}) for method, setting in _grid(data, full=scope.full))
+
+    return grid_units("other_data", scope, grid)
 
 
 def _grid(data: str, *, full: bool) -> list[tuple[str, dict[str, Value]]]:
-    """Every method with its settings."""
     trees = FORESTS[data].trees if full else max(5, FORESTS[data].trees // 10)
     lams = (0.0, 1e-5, 1e-4, 1e-3, 1e-2) if full else (1e-4, 1e-2)
     rounds = 400 if full else 40
@@ -107,12 +102,7 @@ def _grid(data: str, *, full: bool) -> list[tuple[str, dict[str, Value]]]:
 
 @lru_cache(maxsize=1)
 def loaded(data: str, rows: int | None) -> PublishedData:
-    """The data, with the first of each part where `rows` limits them all together."""
-    whole = LOADERS[data]()
-    total = sum(map(len, whole.parts))
-    if rows is None or rows >= total:
-        return whole
-    return PublishedData(*(part.take(slice(0, max(1, len(part) * rows // total))) for part in whole.parts), whole.costs)
+    return first_rows(LOADERS[data](), rows)
 
 
 def run(unit: Unit) -> list[Row]:
@@ -134,7 +124,7 @@ def run(unit: Unit) -> list[Row]:
         plain = data.costs.n_items == data.costs.n_features
         setting = {"engine": "lightgbm" if plain else "own", "num_leaves": 64, **setting}
     model = fitted(method, setting, p, unit.seed, data.costs, ranking=ranking)
-    return curve_rows(Scores(model) if ranking and method == BUDGET_RF else model, p, losses=losses)
+    return curve_rows(scores(model) if ranking and method == BUDGET_RF else model, p, losses=losses)
 
 
 def _loss(part: Part) -> Callable[[NDArray[Any], NDArray[Any]], float]:
@@ -145,23 +135,14 @@ def _loss(part: Part) -> Callable[[NDArray[Any], NDArray[Any]], float]:
     return lambda _, scores: 1 - average_precision_at_5(part.y, scores, query)
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
+def scores(model: Any) -> Any:
     """BudgetRF whose predictions are the share of class 1 among the examples of the leaves, BRF15's confidence."""
-
-    model: Any
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        return (shares[:, -1] for shares in self.model.staged_predict_proba(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        return np.asarray(self.model.predict_proba(X)[:, -1])
-
-    def staged_cost(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(self.model.staged_cost(X))
-
-    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(self.model.prediction_cost(X))
+    return SimpleNamespace(
+        predict=lambda X: model.predict_proba(X)[:, -1],
+        staged_predict=lambda X: (shares[:, -1] for shares in model.staged_predict_proba(X)),
+        prediction_cost=model.prediction_cost,
+        staged_cost=model.staged_cost,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +183,6 @@ def _forest(name: str, rows: int | None, seed: int, trees: int, training: int | 
 
 
 def _prunings(data: PublishedData, unit: Unit) -> PrunedForests:
-    """Some prunings of a path."""
     s: Any = unit.setting
     grown = _forest(unit.data, unit.rows, unit.seed, s["trees"], s["training"])
     path = PRUNINGS[unit.method](grown)
@@ -213,8 +193,7 @@ def _prunings(data: PublishedData, unit: Unit) -> PrunedForests:
     return PrunedForests(forests, data.costs, data.train.query is not None)
 
 
-SHALLOW, DEPTH, LEAVES = ", shallow trees", 4, 16
-"""Trees similar to GreedyMiser's, CEGB17 section 5.1."""
+SHALLOW, DEPTH, LEAVES = ", shallow trees", 4, 16  # trees similar to GreedyMiser's, CEGB17 section 5.1
 
 ALPHA = 0.25
 """Price of a split there: a tree of depth four costs as much as the cheapest feature, 1, which is GreedyMiser's assumption."""

@@ -30,11 +30,8 @@ Criterion = Literal["pairs", "entropy", "gini"]
 ErrorSample = Literal["in-bag", "out-of-bag", "in-bag and out-of-bag", "validation", "test"]
 CostSample = Literal["validation", "training", "test"]
 Prices = Literal["one", "svm"]
-ORDINARY = ("entropy", "gini")
-"""Criteria of scikit-learn's trees, which grow them where all thresholds are tried."""
-
-SMALL_TREES = 90
-"""Trees of a forest on cross-validated data (NWS15 section 6)."""
+ORDINARY = ("entropy", "gini")  # criteria of scikit-learn's trees, which grow them where all thresholds are tried
+SMALL_TREES = 90  # trees of a forest on cross-validated data (NWS15 section 6)
 
 OUTSIDE = float(np.exp(-1))
 """Share of the rows that a bootstrap leaves out: the weight of out-of-bag errors where both samples count (-o 2)."""
@@ -42,44 +39,26 @@ OUTSIDE = float(np.exp(-1))
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a paper's forests are grown, pruned and judged, how often, and where each field is said.
-
-    Parameters
-    ----------
-    trees
-        of a forest, on data that are not cross-validated; those have `SMALL_TREES`.
-    thresholds
-        "all" midpoints between neighbouring values, or 80, 40 or 20 "random" ones for each feature.
-    features
-        how many a split tries, as scikit-learn's ``max_features``; None: all.
-    criterion
-        "pairs": least max over outcomes of price / decrease (BRF15); "entropy", "gini": greatest mean decrease.
-    alpha, min_samples_leaf, max_depth
-        leaf rule: a node is a leaf if no split has a decrease, or by these.
-    sample
-        of a tree: "bootstrap", as many rows as there are, with replacement; or "all rows".
-    errors, costs
-        error sample and cost sample of the pruning. Where there is no validation part, the training part stands for it.
-    prices
-        "one" for each feature, or those of `benchmarks.papers.data.svm_prices`.
-    vote
-        "majority" of the trees' classes, or "mean" of the leaves' class frequencies.
-    """
+    """How a paper's forests are grown, pruned and judged, how often, and where each field is said."""
 
     name: str
-    trees: int
-    thresholds: Thresholds
+    trees: int  # of a forest, on data that are not cross-validated; those have `SMALL_TREES`
+    thresholds: Thresholds  # "all" midpoints between neighbouring values, or 80, 40 or 20 "random" ones for each feature
+    # "pairs": least max over outcomes of price / decrease (BRF15); "entropy", "gini": greatest mean decrease.
     criterion: Criterion
-    features: str | float | int | None
-    vote: Vote
+    features: str | float | int | None  # how many a split tries, as scikit-learn's ``max_features``; None: all
+    vote: Vote  # "majority" of the trees' classes, or "mean" of the leaves' class frequencies
     repeats: int
+    # A node is a leaf if no split has a decrease, or by alpha, min_samples_leaf and max_depth.
     alpha: float = 0.0
     min_samples_leaf: int = 1
     max_depth: int | None = None
+    # of a tree: "bootstrap", as many rows as there are, with replacement; or "all rows".
     sample: Literal["bootstrap", "all rows"] = "bootstrap"
+    # errors, costs: samples of the pruning. Where there is no validation part, the training part stands for it.
     errors: ErrorSample = "in-bag"
     costs: CostSample = "validation"
-    prices: Prices = "one"
+    prices: Prices = "one"  # "one" for each feature, or those of `benchmarks.papers.data.svm_prices`
     signal: float = 0.28
     source: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
@@ -89,7 +68,6 @@ class Protocol:
             raise InvalidInputError(f"protocol {self.name}: no source for {', '.join(missing)}; say where each field is from")
 
     def told(self) -> str:
-        """The fields, in one line."""
         shown = (f"{f.name.replace('_', ' ')} {getattr(self, f.name)}" for f in fields(self) if f.name not in ("name", "source"))
         return f"protocol {self.name}: {', '.join(shown)}"
 
@@ -184,7 +162,6 @@ PROTOCOLS = {p.name.lower(): p for p in (nws15, brf15, bp16, cegb17, cstc13)}
 
 
 def table() -> pd.DataFrame:
-    """Every field of every protocol, with its source."""
     rows = [
         (p.name, f.name.replace("_", " "), str(getattr(p, f.name)), p.source[f.name])
         for p in PROTOCOLS.values()
@@ -195,7 +172,6 @@ def table() -> pd.DataFrame:
 
 
 def grow(protocol: Protocol, X: Any, y: Any, *, trees: int, seed: int) -> Any:
-    """A scikit-learn forest by the protocol."""
     shared = {name: getattr(protocol, name) for name in ("min_samples_leaf", "max_depth")}
     shared |= {"max_features": protocol.features, "bootstrap": protocol.sample == "bootstrap", "random_state": seed}
     if protocol.criterion in ORDINARY and protocol.thresholds == "all":
@@ -208,8 +184,6 @@ def grow(protocol: Protocol, X: Any, y: Any, *, trees: int, seed: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """A forest with its data and its instance."""
-
     forest: Any
     parts: Parts
     problem: pm.PruningProblem
@@ -233,7 +207,6 @@ def grown(protocol: Protocol, data: str, seed: int, rows: int | None = None, *, 
 
 
 def _errors(protocol: Protocol, p: Parts) -> Any:
-    """The error sample."""
     if protocol.errors in ("validation", "test"):
         return pm.samples.Given(*((p.X_test, p.y_test) if protocol.errors == "test" else (p.X_valid, p.y_valid)))
     if protocol.errors == "in-bag":

@@ -62,11 +62,9 @@ class PrunedForest:
             "no pruning: cost": (self.unpruned.cost, self.unpruned.cost_sd),
             "no pruning: error": (self.unpruned.error, self.unpruned.error_sd),
         }
+        whole = self.unpruned.cost
         for column, cell in self.levels().items():
-            found[f"{column}: % of unpruned cost"] = (
-                100 * cell.cost / self.unpruned.cost,
-                100 * cell.cost_sd / self.unpruned.cost,
-            )
+            found[f"{column}: % of unpruned cost"] = (100 * cell.cost / whole, 100 * cell.cost_sd / whole)
             found[f"{column}: rise of the error"] = (cell.error - self.unpruned.error, cell.error_sd)
         return found
 

@@ -42,7 +42,6 @@ PREFIXES = ("nws15_", "bp16_", "brf15_", "cegb17_", "cstc13_", "other_")
 
 
 def experiments() -> dict[str, Experiment]:
-    """All experiments by name."""
     modules = [module.name for module in pkgutil.iter_modules(benchmarks.papers.__path__) if module.name.startswith(PREFIXES)]
     contents = [importlib.import_module(f"benchmarks.papers.{name}") for name in modules]
     found = [e for c in contents for e in getattr(c, "EXPERIMENTS", None) or filter(None, [getattr(c, "EXPERIMENT", None)])]
@@ -50,7 +49,6 @@ def experiments() -> dict[str, Experiment]:
 
 
 def experiment_named(name: str) -> Experiment:
-    """One experiment; another name is refused with those there are."""
     known = experiments()
     if name not in known:
         raise InvalidInputError(f"there is no experiment {name!r}; give one of {', '.join(known)}, or all")
@@ -59,16 +57,12 @@ def experiment_named(name: str) -> Experiment:
 
 @dataclass(frozen=True)
 class Store:
-    """The folder of one experiment."""
-
     folder: Path
 
     def place(self, unit: Unit) -> Path:
-        """The file of a unit."""
         return self.folder / "units" / f"{unit.key}.json"
 
     def has(self, unit: Unit) -> bool:
-        """Whether the unit is done."""
         return self.place(unit).is_file()
 
     def keep(self, unit: Unit, rows: Sequence[Row], seconds: float) -> None:
@@ -77,7 +71,6 @@ class Store:
         write_text(self.place(unit), json.dumps(content, indent=0, default=lambda number: number.item()) + "\n")
 
     def all_units(self) -> list[dict[str, Any]]:
-        """The content of every file of a unit, whatever its scope."""
         return [self._read(place) for place in sorted((self.folder / "units").glob("*.json"))]
 
     def _read(self, place: Path) -> dict[str, Any]:
@@ -129,7 +122,6 @@ def run_units(experiment: Experiment, units: Sequence[Unit], store: Store, *, jo
 
 
 def do_unit(experiment: Experiment, unit: Unit, store: Store) -> Failure | None:
-    """Run one unit and save its rows; returns the failure if it failed."""
     start = time.perf_counter()
     try:
         rows = experiment.run(unit)
@@ -145,9 +137,7 @@ def _do_group(name: str, units: Sequence[Unit], store: Store) -> list[Failure | 
     return [do_unit(experiment, unit, store) for unit in units]
 
 
-FOLDER = Path(__file__).resolve().parents[1] / "results" / "papers"
-"""Where the repository keeps them."""
-
+FOLDER = Path(__file__).resolve().parents[1] / "results" / "papers"  # where the repository keeps them
 UNIT = ("unit", "data", "seed", "method", "setting", "seconds", "machine")
 
 

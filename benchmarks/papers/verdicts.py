@@ -51,9 +51,7 @@ from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.picture import save_picture
 
 LEVEL = 0.975
-FEWEST, ENOUGH = 3, 10
-"""Repeats that an interval needs, and that make it narrow enough for a verdict of "reproduced"."""
-
+FEWEST, ENOUGH = 3, 10  # repeats that an interval needs, and that make it narrow enough for a verdict of "reproduced"
 REPRODUCED, NOT_REPRODUCED, OTHER_DATA = "reproduced", "not reproduced", "other data"
 UNDECIDED, TOO_FEW, NOT_RUN = "undecided", "too few repeats", "not run"
 
@@ -79,7 +77,6 @@ def interval_of(comparison: Comparison) -> float:
 
 
 def verdict_on(comparison: Comparison) -> str:
-    """The verdict on one published number or sentence."""
     if comparison.other_data:
         return OTHER_DATA
     if comparison.holds is not None:
@@ -133,7 +130,6 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    """The table as it is written: numbers with four digits."""
     return table.assign(
         **{c: [f"{v:.4g}" if isinstance(v, float) and not math.isnan(v) else v for v in table[c]] for c in ("published", "ours")},
         interval=["" if math.isnan(h) else f"{h:.2g}" for h in table["interval"]],

@@ -62,21 +62,13 @@ _ALL = (
     ),
 )
 
-STUDIES = {study.name: study for study in _ALL}
-"""A new one is a function and a line here."""
-
-RESULTS = ROOT / "benchmarks" / "results"
-"""Results in the repository."""
-
-FULL, QUICK = (3, 60.0), (3, 2.0)
-"""Repeats and seconds, as of `benchmarks.suite.study.alternate`."""
-
-RUNNING = Path("/proc/loadavg")
-"""Its fourth entry begins with the number of processes that run now."""
+STUDIES = {study.name: study for study in _ALL}  # a new one is a function and a line here
+RESULTS = ROOT / "benchmarks" / "results"  # results in the repository
+FULL, QUICK = (3, 60.0), (3, 2.0)  # repeats and seconds, as of `benchmarks.suite.study.alternate`
+RUNNING = Path("/proc/loadavg")  # its fourth entry begins with the number of processes that run now
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
     raw = argparse.RawDescriptionHelpFormatter
     made = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__, formatter_class=raw)
     made.add_argument("--only", nargs="+", metavar="NAME", help="these studies")
@@ -91,7 +83,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
     args = parser().parse_args(arguments)
     try:
         with ExitStack() as stack:
@@ -121,7 +112,6 @@ def _main(args: argparse.Namespace, stack: ExitStack) -> int:
 
 
 def chosen(only: Sequence[str] | None) -> list[Study]:
-    """The selected studies."""
     if only is None:
         return list(STUDIES.values())
     found = []
@@ -198,7 +188,6 @@ def _grow(data: str, work: Path) -> None:
 
 
 def measure(name: str, out: Path, work: Path, *, quick: bool = False) -> Path:
-    """Measure one study in this process and save its result."""
     study, current, load = STUDIES[name], origin(), busy()
     if load > BUSY:
         _say(f"{load:.1f} other processes are running: quote ratios, not seconds")

@@ -30,11 +30,8 @@ from solvers import min_cut, price_sharing
 from solvers.automatic import predicted_seconds
 from solvers.price_sharing import stopping
 
-EDGES, OTHERS = 6, 12
-"""The longest edges of the hull beside which lambdas are hard, and the number of other lambdas."""
-
-ROWS = (150, 1_500, 15_000)
-"""Cost rows at which the two exact engines are compared."""
+EDGES, OTHERS = 6, 12  # the longest edges of the hull beside which lambdas are hard, and the number of other lambdas
+ROWS = (150, 1_500, 15_000)  # cost rows at which the two exact engines are compared
 
 TIES = (Fraction(-1, 10_000), Fraction(0), Fraction(1, 10_000))
 """Where lambda is, relative to the breakpoint of the longest edge, when no core may be cut."""
@@ -133,9 +130,7 @@ def measure_sizes(data: str, setting: Setting) -> Found:
     return rows, figures
 
 
-LAM = 0.005
-"""Lambda of the answers that are checked: in the middle of both paths."""
-
+LAM = 0.005  # lambda of the answers that are checked: in the middle of both paths
 PATH, BARE, PLAIN, RAW = "path", "path without certificate", "plain divide and conquer", "raw cut"
 
 

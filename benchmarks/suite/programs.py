@@ -19,15 +19,9 @@ from prunemodels.data_files import load_dataset
 from solvers import dantzig_wolfe, min_cut, price_sharing, primal_dual
 from solvers.column_generation import BUNDLE, PLAIN
 
-ROWS = (100, 300, 1000)
-"""Cost rows on which general solvers are tried; the forest is the same."""
-
-LIMIT = 60.0
-"""Seconds after which such a solver is stopped; it is then not tried on more rows."""
-
-CLOSE = 1e-5
-"""Relative gap up to which an answer counts as the optimum, first-order methods included."""
-
+ROWS = (100, 300, 1000)  # cost rows on which general solvers are tried; the forest is the same
+LIMIT = 60.0  # seconds after which such a solver is stopped; it is then not tried on more rows
+CLOSE = 1e-5  # relative gap up to which an answer counts as the optimum, first-order methods included
 EXACT = ("min_cut", "price_sharing")
 
 
@@ -70,11 +64,8 @@ def against(engine: str, name: str, problem: pm.PruningProblem, lam: Lam, settin
     return [found.row(name, ours, engine) for ours in EXACT], answer.relative_gap
 
 
-COMMON = 1e-3
-"""Relative gap to which Algorithm 1 and price sharing are both run."""
-
-AFTER = (100, 300)
-"""Iterations after which gaps of Algorithm 1 are told."""
+COMMON = 1e-3  # relative gap to which Algorithm 1 and price sharing are both run
+AFTER = (100, 300)  # iterations after which gaps of Algorithm 1 are told
 
 RULES: dict[str, dict[str, Any]] = {
     "primal_dual": {},
@@ -104,11 +95,8 @@ def measure_primal_dual(setting: Setting) -> Found:
     return rows, figures
 
 
-GAP, SECONDS = 1e-6, 200.0
-"""Relative gap to which Dantzig-Wolfe decompositions are run, and within how many seconds."""
-
-SCHEMES = {"textbook": PLAIN, "bundle": BUNDLE}
-"""Both price tree by tree as shortest paths, through OR-Tools."""
+GAP, SECONDS = 1e-6, 200.0  # relative gap to which Dantzig-Wolfe decompositions are run, and within how many seconds
+SCHEMES = {"textbook": PLAIN, "bundle": BUNDLE}  # both price tree by tree as shortest paths, through OR-Tools
 
 
 class Forest(NamedTuple):

@@ -22,19 +22,12 @@ from benchmarks.suite.study import Figure, Row
 from formulations.errors import BrokenFileError
 from prunemodels.comparison.machine import machine
 
-ROOT = Path(__file__).resolve().parents[2]
-"""The checkout."""
-
-CODE = ("benchmarks", "formulations", "proofs_checks", "prunemodels", "solvers")
-"""Folders whose Python files are measured."""
-
-SCHEMA = 2
-"""Version of the format; it rises with every change that an older reader would misread."""
-
+ROOT = Path(__file__).resolve().parents[2]  # the checkout
+CODE = ("benchmarks", "formulations", "proofs_checks", "prunemodels", "solvers")  # folders whose Python files are measured
+SCHEMA = 2  # version of the format; it rises with every change that an older reader would misread
 DIGITS = 4
 
-BUSY = 0.5
-"""A machine with a larger mean number of running processes counts as busy with other work."""
+BUSY = 0.5  # a machine with a larger mean number of running processes counts as busy with other work
 
 
 @dataclass(frozen=True)
@@ -54,12 +47,10 @@ class Origin:
         return (self.machine, self.code) == (other.machine, other.code)
 
     def line(self) -> str:
-        """The origin as one line of text."""
         return f"{self.machine}, commit {self.commit[:10] or 'unknown'}{' with changes' * self.dirty}"
 
 
 def origin(root: Path = ROOT) -> Origin:
-    """The origin of this process."""
     commit = _git(root, "rev-parse", "HEAD")
     dirty = bool(commit) and bool(_git(root, "status", "--porcelain", "--", *(f"{folder}/*.py" for folder in CODE)))
     return Origin(f"{_processor()}, {machine()}", code_digest(root), commit, dirty)
@@ -114,7 +105,6 @@ class Result:
     figures: Sequence[Figure]
 
     def as_json(self) -> str:
-        """As JSON."""
         content: dict[str, Any] = {"schema": SCHEMA, **asdict(self)}
         return json.dumps(_rounded(content), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
@@ -130,7 +120,6 @@ def write_result(result: Result, folder: Path) -> Path:
 
 
 def read_result(file: Path) -> Result:
-    """Read one back."""
     content = _parsed(file)
     schema = content.pop("schema", None) if isinstance(content, dict) else None
     if schema != SCHEMA:

@@ -28,8 +28,7 @@ from benchmarks.instances import middles, shipped
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-SHORT, MOST = 0.1, 7
-"""Limits of (1): a single run of milliseconds is not precise."""
+SHORT, MOST = 0.1, 7  # limits of (1): a single run of milliseconds is not precise
 
 
 Lam = Any
@@ -66,7 +65,6 @@ class Figure:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Identifies what is measured, the same in every run of the study."""
         return self.instance, self.what
 
 

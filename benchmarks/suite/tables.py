@@ -18,17 +18,12 @@ from benchmarks.measuring import markdown
 from benchmarks.suite.results import BUSY, Result
 from benchmarks.suite.study import Row
 
-MARGIN = 0.25
-"""Least relative change of a ratio that counts as slower or faster, and of a figure that is reported."""
-
-VERDICTS = ("slower", "faster", "same", "one run")
-"""(2), (3), neither of them, and no verdict because there was a single run."""
-
+MARGIN = 0.25  # least relative change of a ratio that counts as slower or faster, and of a figure that is reported
+VERDICTS = ("slower", "faster", "same", "one run")  # (2), (3), neither of them, and no verdict because there was a single run
 Results = Mapping[str, Result]
 
 
 def report(results: Results) -> str:
-    """Machines, a summary, ratios and figures of all studies."""
     return "\n\n".join(["\n".join(origins(results)), summary_table(results), ratio_table(results), figure_table(results)])
 
 
@@ -65,7 +60,6 @@ def ratio_table(results: Results) -> str:
 
 
 def figure_table(results: Results) -> str:
-    """Every single number."""
     figures = [figure for result in results.values() for figure in result.figures]
     return markdown(["instance", "what", "found"], [[f.instance, f.what, number(f.value)] for f in figures])
 
@@ -122,7 +116,6 @@ def changes_of(before: Results, now: Results) -> list[Change]:
 
 
 def comparison(before: Results, now: Results) -> str:
-    """The comparison as text."""
     changes = changes_of(before, now)
     lines = ["before:", *origins(before), "", "now:", *origins(now), "", _change_table(changes), ""]
     # other processes slow engines of two threads more than those of one, so ratios change too

@@ -13,63 +13,40 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.frontier.candidate import (
-    Candidate,
-    Method,
-    Scouted,
-    Value,
-    chosen,
-    climb,
-    error_and_loss,
-    measured,
-    nothing_bought,
-    winners,
-)
+from benchmarks.frontier import candidate
+from benchmarks.frontier import results as kept
 from benchmarks.frontier.data import load_problem
 from benchmarks.frontier.methods import METHODS, method_named
 from benchmarks.frontier.problem import Memory, Part, Problem
-from benchmarks.frontier.results import (
-    COLUMNS,
-    NUMBERS,
-    Store,
-    Unit,
-    chosen_settings,
-    collected,
-    edge_table,
-    edges_of,
-    grids,
-    params_text,
-    read_results,
-    run_units,
-    write_results,
-)
 from benchmarks.frontier.tables import all_tables, area, at_budgets, paired
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.cost_items import CostItems
 
 
-def made(valid_cost: float, valid_error: float, valid_loss: float = 1.0, test_error: float = 0.5, **params: Value) -> Candidate:
+def made(
+    valid_cost: float, valid_error: float, valid_loss: float = 1.0, test_error: float = 0.5, **params: candidate.Value
+) -> candidate.Candidate:
     """A candidate of which only some numbers matter."""
-    return Candidate(params, valid_cost, valid_error, valid_loss, valid_cost, test_error, 1.0, 0.1, 0.01)
+    return candidate.Candidate(params, valid_cost, valid_error, valid_loss, valid_cost, test_error, 1.0, 0.1, 0.01)
 
 
 def test_ties_of_the_error() -> None:
     """Of equal validation errors the lower validation loss is chosen, then the lower validation cost."""
     a, b, c = made(2, 0.2, 0.7), made(3, 0.2, 0.6), made(2.5, 0.2, 0.6)
-    assert chosen([a, b, c], 3) is c
-    assert chosen([a, b], 3) is b
-    assert winners([a, b, c], [2, 2.5, 3]) == [a, c]
+    assert candidate.chosen([a, b, c], 3) is c
+    assert candidate.chosen([a, b], 3) is b
+    assert candidate.winners([a, b, c], [2, 2.5, 3]) == [a, c]
 
 
 def test_error_and_log_loss_by_hand() -> None:
     """Error is the share of wrong classes and loss the mean of -log p of the true class; squared error is both for numbers."""
     problem = load_problem("wine", 0)
     said = np.array([[0.7, 0.2, 0.1], [0.5, 0.5, 0.0], [0.1, 0.1, 0.8]])
-    error, loss = error_and_loss(problem, np.array([0, 2, 2]), said)
+    error, loss = candidate.error_and_loss(problem, np.array([0, 2, 2]), said)
     assert error == pytest.approx(1 / 3)
     assert loss == pytest.approx(-(math.log(0.7) + math.log(1e-6) + math.log(0.8)) / 3)
     numbers = replace(problem, task="regression")
-    assert error_and_loss(numbers, np.array([1.0, 2.0]), np.array([1.0, 5.0])) == (4.5, 4.5)
+    assert candidate.error_and_loss(numbers, np.array([1.0, 2.0]), np.array([1.0, 5.0])) == (4.5, 4.5)
 
 
 def test_what_sets_of_features_cost() -> None:
@@ -96,7 +73,7 @@ def test_parts_do_not_overlap_and_follow_the_seed() -> None:
 def test_nothing_bought_is_the_shares_of_the_classes() -> None:
     """Every method may answer for nothing: the largest class of the training part, at cost 0."""
     problem = load_problem("wine", 0)
-    c = nothing_bought(problem)
+    c = candidate.nothing_bought(problem)
     assert c.valid_cost == c.test_cost == 0
     assert c.test_error == pytest.approx(1 - 21 / 54, abs=1e-6)
     assert np.bincount(problem.train.y).tolist() == [29, 36, 23]
@@ -108,30 +85,34 @@ def test_a_ladder_goes_on_past_its_edges() -> None:
     """Rungs are added above and below while validation chooses the last one, and no further than asked."""
     tried = []
 
-    def fit(rung: int) -> list[Candidate]:
+    def fit(rung: int) -> list[candidate.Candidate]:
         tried.append(rung)
         return [made(1, abs(rung - 4) / 10, r=rung)]
 
-    climb(fit, [0, 1, 2], -3, 9, [1.0])
+    candidate.climb(fit, [0, 1, 2], -3, 9, [1.0])
     assert tried == [0, 1, 2, 3, 4, 5]  # 5 is worse than 4, so 4 is no edge
     tried.clear()
-    climb(fit, [6, 7], 5, 9, [1.0])
+    candidate.climb(fit, [6, 7], 5, 9, [1.0])
     assert tried == [6, 7, 5]
+    for scouted, wanted in (((7, 2, 7), [2, 7]), ((), [6, 7, 5])):  # what was scouted is taken, each once, and no more is tried
+        tried.clear()
+        list(candidate.searched(fit, scouted, [6, 7], range(5, 10), [1.0]))
+        assert tried == wanted
 
 
 def test_edges_and_natural_ends() -> None:
     """The least or largest value tried is an edge when chosen, unless the candidate says that nothing lies beyond."""
     inner, last = made(1, 0.2, lam=0.1, leaves=8, kind="x"), made(1, 0.1, lam=1.0, leaves=8, kind="x")
     first = replace(made(1, 0.3, lam=0.0, leaves=8, kind="x"), ends={"lam": "no penalty"})
-    grid = grids([inner, last, first])
+    grid = kept.grids([inner, last, first])
     assert grid == {"lam": (0.0, 1.0), "leaves": (8.0, 8.0)}
-    assert [edges_of(c, grid) for c in (inner, last, first)] == ["", "lam>", "(lam<)"]
+    assert [kept.edges_of(c, grid) for c in (inner, last, first)] == ["", "lam>", "(lam<)"]
 
 
 def test_the_table_of_edges_counts_choices() -> None:
     """Real edges come first, with how often they were chosen; models in between are counted in `of`."""
     results = pd.DataFrame({"data": "wine", "method": "m", "edges": ["(lam<)", "leaves>", "leaves> (lam<)", ""]})
-    table = edge_table(results)
+    table = kept.edge_table(results)
     assert table[["hyperparameter", "side", "is", "chosen", "of"]].to_numpy().tolist() == [
         ["leaves", "largest", "EDGE", 2, 4],
         ["lam", "least", "natural end", 2, 4],
@@ -168,49 +149,49 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, object]]:
     """A method that notes each of its runs: the seed, and what was scouted."""
     calls: list[tuple[int, object]] = []
 
-    def run(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
+    def run(problem: Problem, scouted: candidate.Scouted) -> Iterator[candidate.Candidate]:
         calls.append((problem.seed, scouted))
         for k in (1, 2, 3):
-            yield measured(problem, {"k": k}, partial(_by_proline, 0.6 if k == 2 else 0.5), float(k), 0.5)
+            yield candidate.measured(problem, {"k": k}, partial(_by_proline, 0.6 if k == 2 else 0.5), float(k), 0.5)
 
-    monkeypatch.setitem(METHODS, "counted", Method("counted", run))
+    monkeypatch.setitem(METHODS, "counted", candidate.Method("counted", run))
     return calls
 
 
-def units_of(*seeds: int) -> list[Unit]:
+def units_of(*seeds: int) -> list[kept.Unit]:
     """On wine."""
-    return [Unit("wine", seed, "counted") for seed in seeds]
+    return [kept.Unit("wine", seed, "counted") for seed in seeds]
 
 
 def test_finished_units_are_not_run_again(counted: list[tuple[int, object]], tmp_path: Path) -> None:
     """A second run does only what the store lacks; other seeds are given what the first one chose."""
-    store, units = Store(tmp_path), units_of(0, 1)
-    assert run_units(units, store) == []
-    run_units(units, store)
+    store, units = kept.Store(tmp_path), units_of(0, 1)
+    assert kept.run_units(units, store) == []
+    kept.run_units(units, store)
     assert counted == [(0, None), (1, [{"k": 1}, {"k": 2}])]
     store.place(units[1]).unlink()
-    run_units(units, store)
+    kept.run_units(units, store)
     assert [seed for seed, _ in counted] == [0, 1, 1]
 
 
 def test_a_failure_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What fails is told and not stored, and the units behind it are done."""
 
-    def fail(problem: Problem, scouted: object) -> Iterator[Candidate]:
+    def fail(problem: Problem, scouted: object) -> Iterator[candidate.Candidate]:
         raise ValueError("broken on purpose")
 
-    monkeypatch.setitem(METHODS, "fails", Method("fails", fail))
-    monkeypatch.setitem(METHODS, "works", Method("works", lambda problem, scouted: iter(())))
-    store = Store(tmp_path)
-    told = run_units([Unit("wine", 0, "fails"), Unit("wine", 0, "works")], store)
+    monkeypatch.setitem(METHODS, "fails", candidate.Method("fails", fail))
+    monkeypatch.setitem(METHODS, "works", candidate.Method("works", lambda problem, scouted: iter(())))
+    store = kept.Store(tmp_path)
+    told = kept.run_units([kept.Unit("wine", 0, "fails"), kept.Unit("wine", 0, "works")], store)
     assert told == ["wine, seed 0, fails: ValueError: broken on purpose"]
-    assert not store.has(Unit("wine", 0, "fails"))
-    assert store.has(Unit("wine", 0, "works"))
+    assert not store.has(kept.Unit("wine", 0, "fails"))
+    assert store.has(kept.Unit("wine", 0, "works"))
 
 
 def test_a_damaged_unit_is_named(tmp_path: Path) -> None:
     """A file that holds no unit is refused with what to do."""
-    store, unit = Store(tmp_path), Unit("wine", 0, "CEGB")
+    store, unit = kept.Store(tmp_path), kept.Unit("wine", 0, "CEGB")
     store.keep(unit, [], 1.0)
     store.place(unit).write_text('{"candidates": [')
     with pytest.raises(BrokenFileError, match=r"cegb-0\.json is no finished unit .* delete it"):
@@ -227,25 +208,25 @@ def test_memory_computes_once(tmp_path: Path) -> None:
 
 def test_results_go_round(counted: list[tuple[int, object]], tmp_path: Path) -> None:
     """What is exported is read again with the same numbers, and the rule of choice finds the same models in it."""
-    store, units = Store(tmp_path), units_of(0, 1)
-    run_units(units, store)
+    store, units = kept.Store(tmp_path), units_of(0, 1)
+    kept.run_units(units, store)
     budgets = {"wine": (0.5, 1.0, 2.5, 3.0)}
-    results = collected(store, units, budgets)
+    results = kept.collected(store, units, budgets)
     place = tmp_path / "results.csv"
-    write_results(results, place)
-    again = read_results(place)
+    kept.write_results(results, place)
+    again = kept.read_results(place)
     pd.testing.assert_frame_equal(again, results, check_dtype=False)
     here = at_budgets(again, budgets)
-    whole = [chosen(store.read(units[0])[0], b) for b in budgets["wine"]]
-    assert here[here["seed"] == 0]["params"].tolist() == [params_text(c) for c in whole if c is not None]
+    whole = [candidate.chosen(store.read(units[0])[0], b) for b in budgets["wine"]]
+    assert here[here["seed"] == 0]["params"].tolist() == [kept.params_text(c) for c in whole if c is not None]
     place.write_text("data,seed\n")
     with pytest.raises(BrokenFileError, match="has the columns"):
-        read_results(place)
+        kept.read_results(place)
 
 
 def results_of(errors: Mapping[str, Sequence[float]]) -> pd.DataFrame:
     """Results of methods with one model a seed that costs 1, by their test errors."""
-    about = {"data": "wine", "params": "k=1", "edges": ""} | dict.fromkeys((*NUMBERS, "unit_s"), 1.0)
+    about = {"data": "wine", "params": "k=1", "edges": ""} | dict.fromkeys((*kept.NUMBERS, "unit_s"), 1.0)
     rows = [{**about, "seed": k, "method": m, "test_error": e} for m, some in errors.items() for k, e in enumerate(some)]
     return pd.DataFrame(rows)
 
@@ -266,9 +247,9 @@ def test_the_cascade_is_one_object_against_each_other() -> None:
 def test_settings_of_the_first_seed_are_read_from_the_table(tmp_path: Path) -> None:
     """Another seed takes the settings that stand in the table where the first seed's unit is not at hand."""
     place = tmp_path / "frontier.csv"
-    columns = {name: [0.5, 0.5] for name in COLUMNS} | {"data": ["wine"] * 2, "seed": [0, 1], "method": ["m"] * 2}
+    columns = {name: [0.5, 0.5] for name in kept.COLUMNS} | {"data": ["wine"] * 2, "seed": [0, 1], "method": ["m"] * 2}
     columns |= {"params": ["leaves=31;stop=value;rate=0.1", "leaves=7"], "edges": ["", ""]}
-    pd.DataFrame(columns)[list(COLUMNS)].to_csv(place, index=False)
-    assert chosen_settings(Unit("wine", 0, "m"), place) == [{"leaves": 31, "stop": "value", "rate": 0.1}]
-    assert chosen_settings(Unit("wine", 2, "m"), place) == []
-    assert chosen_settings(Unit("wine", 0, "m"), tmp_path / "none.csv") == []
+    pd.DataFrame(columns)[list(kept.COLUMNS)].to_csv(place, index=False)
+    assert kept.chosen_settings(kept.Unit("wine", 0, "m"), place) == [{"leaves": 31, "stop": "value", "rate": 0.1}]
+    assert kept.chosen_settings(kept.Unit("wine", 2, "m"), place) == []
+    assert kept.chosen_settings(kept.Unit("wine", 0, "m"), tmp_path / "none.csv") == []

@@ -9,20 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.papers import bp16_figures, brf15_figure3, cegb17_figure3
-from benchmarks.papers.budget_curves import (
-    BUDGETS,
-    POINT,
-    always,
-    by_budget,
-    chosen,
-    curve_rows,
-    curves,
-    duel,
-    error_at,
-    figures,
-    reached_points,
-)
+from benchmarks.papers import bp16_figures, brf15_figure3, budget_curves, cegb17_figure3
 from benchmarks.papers.data import Parts
 from benchmarks.papers.experiment import Comparison, Experiment
 from benchmarks.papers.methods import CEGB, OPTIMAL
@@ -32,14 +19,14 @@ Point = tuple[float, float, float, float]
 
 def points(*given: Point, **more: Any) -> pd.DataFrame:
     """Rows of a curve: valid cost, valid error, test cost, test error."""
-    rows = [dict(zip(POINT, (float(k), *p), strict=True)) | more for k, p in enumerate(given)]
+    rows = [dict(zip(budget_curves.POINT, (float(k), *p), strict=True)) | more for k, p in enumerate(given)]
     return pd.DataFrame(rows)
 
 
 def test_a_budget_buys_the_least_validation_error() -> None:
     """Of the points within the budget on validation data; test data have no say; of equals the cheaper."""
     at = points((1, 0.3, 1.1, 0.25), (2, 0.2, 2.5, 0.1), (3, 0.2, 2.9, 0.05), (4, 0.25, 3.0, 0.01), (9, 0.1, 9.0, 0.2))
-    found = chosen(at, [0.5, 1.0, 3.5, 9.0])
+    found = budget_curves.chosen(at, [0.5, 1.0, 3.5, 9.0])
     assert found["budget"].tolist() == [1.0, 3.5, 9.0]
     assert found["parameter"].tolist() == [0.0, 1.0, 4.0]
     assert found["test_cost"].tolist() == [1.1, 2.5, 9.0]
@@ -55,7 +42,7 @@ def test_means_are_over_repeats_and_settings_stand_together() -> None:
             points((2, 0.5, 9, 0.9), data="x", method="m", seed=1, lam=0.2),
         ]
     )
-    reached = by_budget(frame, {"x": [1, 2]})
+    reached = budget_curves.by_budget(frame, {"x": [1, 2]})
     assert len(reached) == 1
     row = reached.iloc[0]
     assert (row["budget"], row["cost"], row["error"], row["repeats"]) == (2, 2.5, pytest.approx(0.3), 2)
@@ -66,15 +53,15 @@ def test_means_are_over_repeats_and_settings_stand_together() -> None:
 def test_figures_and_tables_of_what_was_reached() -> None:
     """One line a method in order of cost, points that repeat once; the table has a column a budget, and gaps where none fits."""
     frame = pd.concat([points((1, 0.3, 1, 0.3), (5, 0.1, 5, 0.1), data="x", method=m, seed=0) for m in ("m", "n")])
-    reached = by_budget(frame, {"x": [1, 2, 5]})
-    lines, spread = curves(reached)
+    reached = budget_curves.by_budget(frame, {"x": [1, 2, 5]})
+    lines, spread = budget_curves.curves(reached)
     assert [line.method for line in lines] == ["m", "n"]
     assert lines[0].cost.tolist() == [1, 5]
     assert spread["m"].tolist() == [0, 0]
-    assert list(figures(reached)) == ["x"]
-    drawn = figures(reached)["x"].axes[0].lines  # a staircase for each method, and its points
+    assert list(budget_curves.figures(reached)) == ["x"]
+    drawn = budget_curves.figures(reached)["x"].axes[0].lines  # a staircase for each method, and its points
     assert sorted({line.get_label() for line in drawn if not line.get_label().startswith("_")}) == ["m", "n"]
-    table = error_at(reached, {"x": [0.5, 5]})
+    table = budget_curves.error_at(reached, {"x": [0.5, 5]})
     assert table["5"].tolist() == ["10.00", "10.00"]
     assert table["0.5"].tolist() == [None, None]
 
@@ -107,12 +94,14 @@ def test_rows_of_a_curve_are_those_that_validation_data_would_choose() -> None:
     """The second stage is worse for more, so it is left out; a part may have a loss of its own; the dearest always stays."""
     X = np.zeros((4, 1), dtype=np.float32)
     both = Parts(X, np.ones(4), X, np.ones(4), X, np.array([1.0, 0, 0, 0]))
-    rows = curve_rows(Stub(), both)
+    rows = budget_curves.curve_rows(Stub(), both)
     assert rows == [
         {"parameter": 1.0, "valid_cost": 1.0, "valid_error": 0.5, "test_cost": 1.0, "test_error": 0.25},
         {"parameter": 3.0, "valid_cost": 3.0, "valid_error": 0.25, "test_cost": 3.0, "test_error": 0.5},
     ]
-    best, dearest = curve_rows(Stub(), both, losses=(lambda y, found: 1 - float(found[0]), lambda y, found: float(found.sum())))
+    best, dearest = budget_curves.curve_rows(
+        Stub(), both, losses=(lambda y, found: 1 - float(found[0]), lambda y, found: float(found.sum()))
+    )
     assert (best["parameter"], best["valid_error"], best["test_error"]) == (1.0, 0.0, 2.0)
     assert dearest["parameter"] == 3.0
 
@@ -120,13 +109,13 @@ def test_rows_of_a_curve_are_those_that_validation_data_would_choose() -> None:
 def test_kept_points_are_those_that_tables_need() -> None:
     """Two of five points are the best within some budget, one is the dearest on test data: claims see the same as from all."""
     at = points((1, 0.3, 1, 0.3), (2.5, 0.4, 2.5, 0.4), (2.6, 0.2, 2.6, 0.2), (2.7, 0.35, 3.9, 0.1), (2.8, 0.5, 2.8, 0.5))
-    kept = reached_points(at, "miniboone")
+    kept = budget_curves.reached_points(at, "miniboone")
     assert sorted(kept["parameter"]) == [0, 2, 3, 4]  # 4 is the dearest on validation data
     for frame in (at, kept):
-        budgets = {"miniboone": BUDGETS["miniboone"]}
-        seen = by_budget(frame.assign(data="miniboone", seed=0, method="m"), budgets)
+        budgets = {"miniboone": budget_curves.BUDGETS["miniboone"]}
+        seen = budget_curves.by_budget(frame.assign(data="miniboone", seed=0, method="m"), budgets)
         assert seen["error"].tolist() == [0.3] + [0.2] * 16
-    assert reached_points(at, "yahoo") is at  # its budgets depend on all costs
+    assert budget_curves.reached_points(at, "yahoo") is at  # its budgets depend on all costs
 
 
 def reached(**errors: list[float]) -> pd.DataFrame:
@@ -153,13 +142,15 @@ def named(experiments: tuple[Experiment, ...], name: str) -> Experiment:
 
 def test_a_duel_is_over_the_budgets_that_both_reach() -> None:
     """From 5 features on both are there, at 14 budgets; CEGB is 10 points ahead at the first 6, and even later on."""
-    table = by_budget(reached(**{OPTIMAL: [0.2, 0.1, 0.1], CEGB: [0.1, 0.11, 0.11]}), {"miniboone": BUDGETS["miniboone"]})
-    ahead = duel(table, CEGB, OPTIMAL)
+    table = budget_curves.by_budget(
+        reached(**{OPTIMAL: [0.2, 0.1, 0.1], CEGB: [0.1, 0.11, 0.11]}), {"miniboone": budget_curves.BUDGETS["miniboone"]}
+    )
+    ahead = budget_curves.duel(table, CEGB, OPTIMAL)
     assert ahead.to_numpy() == pytest.approx([10] * 6 + [0] * 8)
-    (told,) = always(table, CEGB, OPTIMAL, "miniboone", "who wins", "always")
+    (told,) = budget_curves.always(table, CEGB, OPTIMAL, "miniboone", "who wins", "always")
     assert (told.ours, told.holds) == ("CEGB errs less at 6 of 14 budgets, by +4.29 points on average", False)
-    assert duel(table, CEGB, "nobody").empty
-    assert always(table, CEGB, "nobody", "miniboone", "who wins", "always") == []
+    assert budget_curves.duel(table, CEGB, "nobody").empty
+    assert budget_curves.always(table, CEGB, "nobody", "miniboone", "who wins", "always") == []
 
 
 def test_figure_2_counts_who_errs_least() -> None:

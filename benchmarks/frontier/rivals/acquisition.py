@@ -16,17 +16,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.frontier.candidate import Candidate, Scouted, Value, candidate, climb_each, winners
 from benchmarks.frontier.problem import Problem
-from benchmarks.frontier.rivals.masked_networks import Network, Rows, Setting, Table, Tensor, one_thread, torch
+from benchmarks.frontier.rivals import masked_networks
+from benchmarks.frontier.rivals.masked_networks import Network, Rows, Setting, Table, Tensor, torch
 
-MOST_PURCHASES = 30
-"""Of large problems; the curves are flat long before."""
-
+MOST_PURCHASES = 30  # of large problems; the curves are flat long before
 LEVELS = 60
 ROWS_AT_ONCE = 4096
 
@@ -43,6 +43,23 @@ class Buyer:
     predictor: Network
     scores: Callable[[Tensor, Tensor, Tensor], Tensor]
     stops_by_value: bool
+
+
+def trained(
+    table: Table, rows: Rows, setting: Setting, *, step: Callable[..., Tensor], score: Callable[..., Tensor], stops_by_value: bool
+) -> Buyer:
+    """A pretrained predictor, and a network of scores that begins with its hidden layers.
+
+    `step` trains both at what some rows own, and returns what they own next; each row keeps that until its next step.
+    """
+    f = masked_networks.pretrained(table, rows, setting)
+    g = masked_networks.with_other_outputs(f, table.problem.n_features)
+    optimizers = [torch().optim.Adam(net.parameters(), lr=setting.rate) for net in (f, g)]
+    owned = table.bought_at_random(len(rows))
+    for which, done in masked_networks.batches(len(rows), optimizers, setting):
+        owned[which] = step(table, f, g, optimizers, rows.take(which), owned[which], done)
+    f.eval(), g.eval()
+    return Buyer(f, partial(score, table, g), stops_by_value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +99,6 @@ def entropy(outputs: Tensor) -> Tensor:
 
 
 def walks_of(table: Table, buyer: Buyer, rows: Rows) -> Walks:
-    """The walks of all rows."""
     most = len(table.price) if table.problem.is_small else min(len(table.price), MOST_PURCHASES)
     parts = [_walk(table, buyer, rows.take(some), most) for some in torch().arange(len(rows)).split(ROWS_AT_ONCE)]
     return Walks(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
@@ -136,14 +152,13 @@ START_LARGE = {"dropout": 0.1, "steps": 4000, "rate": 1e-3, "width": 256}
 
 
 def tuned(problem: Problem, scouted: Scouted, train: Train) -> Iterator[Candidate]:
-    """The candidates of all settings tried."""
     table = Table(problem)
     rows = table.rows(problem.train)
 
     def fitted(values: Mapping[str, float]) -> list[Candidate]:
         setting = Setting(int(values["width"]), int(values["steps"]), float(values["rate"]), float(values["dropout"]))
         start = time.process_time()
-        with one_thread(problem.seed):
+        with masked_networks.one_thread(problem.seed):
             buyer = train(table, rows, setting)
             return stops(problem, table, buyer, setting, time.process_time() - start)
 

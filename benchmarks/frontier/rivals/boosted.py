@@ -24,8 +24,7 @@ from prunemodels.models.libraries.reading import read_model
 LEAVES = (2, 3, 5, 8, 15, 31, 63, 127, 255, 511, 1023, 2047)
 """Rungs of the search for leaves. Two leaves are the fewest possible; 2,047 are more than the rows support."""
 
-STOPPING_ROUNDS = 30
-"""Rounds without a better validation loss after which boosting stops."""
+STOPPING_ROUNDS = 30  # rounds without a better validation loss after which boosting stops
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +46,6 @@ class Boosted:
 
 @dataclass(frozen=True)
 class Setting:
-    """The hyperparameters of a model."""
-
     leaves: int
     rate: float = 0.1
     rounds: int = 2000

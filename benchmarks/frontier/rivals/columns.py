@@ -27,11 +27,8 @@ from prunemodels.models.costs import example_costs
 FEW_COLUMNS = 9
 QUICK = Setting(leaves=31, rate=0.2, rounds=80)
 QUICK_SMALL = Setting(leaves=7, rate=0.1, rounds=80)
-LEAST_INCREASE = 1e-3
-"""An increase of the loss counts as at least this share of the loss."""
-
-SHUFFLED_ROWS = 3000
-"""Largest number of validation rows on which shuffled columns are judged."""
+LEAST_INCREASE = 1e-3  # an increase of the loss counts as at least this share of the loss
+SHUFFLED_ROWS = 3000  # largest number of validation rows on which shuffled columns are judged
 
 
 def eliminated(problem: Problem) -> tuple[list[list[int]], float]:
@@ -48,17 +45,16 @@ def eliminated(problem: Problem) -> tuple[list[list[int]], float]:
 
 
 def _fewer(problem: Problem, columns: list[int], setting: Setting) -> list[list[int]]:
-    """The next sets after this one."""
     price = problem.price_of(columns)
     saved = {f: price - problem.price_of([g for g in columns if g != f]) for f in columns}
     if len(columns) <= FEW_COLUMNS:
 
-        def loss_of(some: list[int]) -> float:
-            return _loss(problem, problem.valid, lightgbm_engine(problem, some, setting).predict(problem.valid.X))
+        def trained(some: list[int]) -> float:
+            return loss_of(problem, problem.valid, lightgbm_engine(problem, some, setting).predict(problem.valid.X))
 
-        loss = loss_of(columns)
+        loss = trained(columns)
         rest = [f for f in columns if saved[f] > 0] or columns
-        without = {f: loss_of([g for g in columns if g != f]) for f in rest}
+        without = {f: trained([g for g in columns if g != f]) for f in rest}
         order = sorted(rest, key=lambda f: (max(without[f] - loss, LEAST_INCREASE * loss) / max(saved[f], 1e-9), without[f]))
         return [[g for g in columns if g != order[0]]]
     harm = shuffled_harm(problem, columns, setting)
@@ -72,7 +68,7 @@ def _fewer(problem: Problem, columns: list[int], setting: Setting) -> list[list[
     return sets
 
 
-def _loss(problem: Problem, part: Part, predictions: Any) -> float:
+def loss_of(problem: Problem, part: Part, predictions: Any) -> float:
     return error_and_loss(problem, part.y, predictions)[1]
 
 
@@ -80,11 +76,11 @@ def shuffled_harm(problem: Problem, columns: Sequence[int], setting: Setting) ->
     """How much the validation loss grows if one column's cells are shuffled."""
     model, rng = lightgbm_engine(problem, columns, setting), np.random.default_rng(problem.seed)
     some = Part(problem.valid.X[:SHUFFLED_ROWS], problem.valid.y[:SHUFFLED_ROWS])
-    before, harm = _loss(problem, some, model.predict(some.X)), {}
+    before, harm = loss_of(problem, some, model.predict(some.X)), {}
     for f in columns:
         X = some.X.copy()
         X[:, f] = rng.permutation(X[:, f])
-        harm[f] = _loss(problem, some, model.predict(X)) - before
+        harm[f] = loss_of(problem, some, model.predict(X)) - before
     return harm
 
 
@@ -128,7 +124,6 @@ def most_important(problem: Problem) -> tuple[list[list[int]], float]:
 
 
 def retrained(problem: Problem, scouted: Scouted, *, engine: str, sets: Sets) -> Iterator[Candidate]:
-    """Models on nested sets of columns."""
     found, seconds = sets(problem)
     known: list[Mapping[str, Value]] = list(scouted or ())
     for place, columns in enumerate(at_budgets(problem, found)):
@@ -167,7 +162,6 @@ def _climbed(problem: Problem, columns: Sequence[int], engine: str, rungs: Seque
 
 
 def fitted(problem: Problem, columns: Sequence[int], engine: str, leaves: int) -> Candidate:
-    """One model as a candidate."""
     rate = 0.2 if problem.n_classes > 3 else 0.1
     model = ENGINES[engine](problem, columns, Setting(leaves, rate))
     params: dict[str, Value] = {"columns": len(columns), "leaves": leaves, "rounds": model.rounds}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, climb, prefixes, sequence_candidates
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, prefixes, searched, sequence_candidates
 from benchmarks.frontier.problem import Problem
 from prunemodels.models.costs import staged_costs
 from prunemodels.models.forests.reading import read_forest
@@ -23,8 +23,7 @@ from prunemodels.rivals.budget_rf import BudgetRFClassifier
 from prunemodels.rivals.budget_rf.stumps import Impurity
 
 TREES = 40
-LEAF_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-"""Rungs of the least number of rows in a leaf."""
+LEAF_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)  # rungs of the least number of rows in a leaf
 
 
 @lru_cache(maxsize=8)
@@ -54,11 +53,8 @@ def over_leaves(
     def at(rung: int) -> list[Candidate]:
         return fit(LEAF_SIZES[rung], {"min_samples_leaf": "one row is the fewest"} if rung == 0 else {})
 
-    if scouted:
-        for rung in sorted({LEAF_SIZES.index(int(params["min_samples_leaf"])) for params in scouted}):
-            yield from at(rung)
-    else:
-        yield from climb(at, range(5 if problem.is_small else 3), 0, len(LEAF_SIZES) - 1, problem.budgets)
+    rungs = (LEAF_SIZES.index(int(params["min_samples_leaf"])) for params in scouted or ())
+    return searched(at, rungs, range(5 if problem.is_small else 3), range(len(LEAF_SIZES)), problem.budgets)
 
 
 def fewer_trees(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
@@ -79,7 +75,7 @@ def fewer_trees(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
             counter="trees",
         )
 
-    yield from over_leaves(problem, scouted, fit)
+    return over_leaves(problem, scouted, fit)
 
 
 IMPURITIES: tuple[Impurity, ...] = ("pairs", "cost_weighted_entropy")

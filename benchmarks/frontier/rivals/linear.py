@@ -17,14 +17,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
-from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, climb, measured
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, climb, measured, searched
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.boosted import two_columns
 from benchmarks.frontier.rivals.priced import lambda_scale
 from prunemodels.rivals.cstc import CSTCClassifier
 
-RUNGS = (-16, 16)
-"""The lowest and the highest rung r; C = 10^(r / 4) / 10."""
+RUNGS = (-16, 16)  # the lowest and the highest rung r; C = 10^(r / 4) / 10
 
 MOST_ROWS = 10_000
 """Largest number of training rows: a model has about 50 weights, and more rows do not change the error's second digit."""
@@ -38,15 +37,11 @@ def _model(problem: Problem, strength: float) -> Any:
     return LogisticRegression(C=strength, l1_ratio=1.0, solver="saga", max_iter=60, tol=1e-3, random_state=problem.seed)
 
 
-def _scale(problem: Problem) -> Any:
-    """The scaling of columns. Large sets have long tails: with ranks a linear model is better, and liblinear converges."""
-    return StandardScaler() if problem.is_small else QuantileTransformer(output_distribution="normal", random_state=problem.seed)
-
-
 def l1(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
-    """One model for each strength of the penalty."""
     plain = problem.imputed
-    scale = _scale(problem).fit(plain.train.X)
+    # large sets have long tails: with ranks a linear model is better, and liblinear converges
+    ranks = QuantileTransformer(output_distribution="normal", random_state=problem.seed)
+    scale = (StandardScaler() if problem.is_small else ranks).fit(plain.train.X)
     X, y = scale.transform(plain.train.X)[:MOST_ROWS], plain.train.y[:MOST_ROWS]
     spread = float(np.std(y)) if problem.task == "regression" else 1.0
 
@@ -54,17 +49,13 @@ def l1(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
         strength, start = 10 ** (rung / 4) / 10, time.process_time()
         model = _model(problem, strength / spread * 10 if problem.task == "regression" else strength)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", FutureWarning)
-            warnings.simplefilter("ignore", UserWarning)
+            for category in (ConvergenceWarning, FutureWarning, UserWarning):
+                warnings.simplefilter("ignore", category)
             model.fit(X, y)
         used = np.flatnonzero((np.atleast_2d(model.coef_) != 0).any(axis=0))
         predict = model.predict if problem.task == "regression" else model.predict_proba
-        ends = {}
-        if used.size == 0:
-            ends["C"] = "nothing is bought"
-        elif used.size == problem.n_features:
-            ends["C"] = "everything is bought"
+        bought = {0: "nothing", problem.n_features: "everything"}.get(used.size)
+        ends = {"C": f"{bought} is bought"} if bought else {}
         params: dict[str, Value] = {"C": float(f"{strength:.3g}")}
         cost, seconds = problem.price_of(used), time.process_time() - start
         return [measured(plain, params, lambda rows: np.asarray(predict(scale.transform(rows))), cost, seconds, ends)]
@@ -96,11 +87,8 @@ def cstc(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
 
         return [measured(plain, {"lam": relative}, predict, (paid[0], paid[1]), seconds, ends)]
 
-    if scouted:
-        rungs = sorted({round(2 * math.log10(float(s["lam"]))) for s in scouted})
-        yield from (c for rung in rungs for c in fit(rung))
-    else:
-        yield from climb(fit, range(-7, 1), -14, 4, problem.budgets)
+    rungs = (round(2 * math.log10(float(s["lam"]))) for s in scouted or ())
+    return searched(fit, rungs, range(-7, 1), range(-14, 5), problem.budgets)
 
 
 def _refuses(problem: Problem) -> str | None:

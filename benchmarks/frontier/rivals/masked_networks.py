@@ -39,9 +39,7 @@ from benchmarks.frontier.problem import Problem
 from formulations.errors import MissingPackageError
 from formulations.extras import package
 
-FARTHEST = 4.0
-"""Scaled columns are cut at so many deviations."""
-
+FARTHEST = 4.0  # scaled columns are cut at so many deviations
 BATCH = 256
 
 Tensor = Any
@@ -49,7 +47,6 @@ Network = Any
 
 
 def torch() -> Any:
-    """PyTorch."""
     return package("torch")
 
 
@@ -73,7 +70,6 @@ class Setting:
 
     @property
     def params(self) -> dict[str, Value]:
-        """For a candidate."""
         return dict(vars(self))
 
 
@@ -89,7 +85,6 @@ class Rows:
         return len(self.y)
 
     def take(self, rows: Tensor) -> Rows:
-        """Some of the rows."""
         return Rows(self.x[rows], self.known[rows], self.y[rows])
 
     def seen(self, mask: Tensor) -> Tensor:
@@ -99,8 +94,6 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A problem as tensors."""
-
     problem: Problem
 
     @cached_property
@@ -120,7 +113,6 @@ class Table:
         return float(np.mean(y)), float(np.std(y)) or 1.0
 
     def rows(self, part: Any) -> Rows:
-        """A part of the problem."""
         X = part.X
         for scale in self._scale:
             X = scale.transform(X)
@@ -140,11 +132,9 @@ class Table:
 
     @cached_property
     def price(self) -> Tensor:
-        """Prices of the items."""
         return torch().tensor([float(p) for p in self.problem.costs.prices])
 
     def mask(self, owned: Tensor) -> Tensor:
-        """1 for the features that may be seen."""
         return ((1 - owned) @ self.needs.T == 0).float()
 
     def next_prices(self, owned: Tensor) -> Tensor:
@@ -161,7 +151,6 @@ class Table:
         return torch().maximum(self.at_start(n_rows), (torch().rand(n_rows, len(self.price)) < share).float())
 
     def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
-        """The loss of each row."""
         if self.problem.n_classes:
             return torch().nn.functional.cross_entropy(outputs, y, reduction="none")
         return (outputs[:, 0] - y) ** 2

@@ -27,23 +27,10 @@ from functools import partial
 from typing import Any
 
 from benchmarks.frontier.candidate import Method
-from benchmarks.frontier.rivals.acquisition import Buyer, tuned
-from benchmarks.frontier.rivals.masked_networks import (
-    Network,
-    Rows,
-    Setting,
-    Table,
-    Tensor,
-    batches,
-    pretrained,
-    refusal,
-    torch,
-    with_other_outputs,
-)
+from benchmarks.frontier.rivals.acquisition import trained, tuned
+from benchmarks.frontier.rivals.masked_networks import Network, Rows, Table, Tensor, refusal, torch
 
-AGAIN = 0.1
-"""Probability that a training row begins again."""
-
+AGAIN = 0.1  # probability that a training row begins again
 HOT, COLD = 2.0, 0.2
 
 
@@ -52,28 +39,16 @@ def logits(table: Table, q: Tensor, owned: Tensor) -> Tensor:
     return q.masked_fill(table.next_prices(owned) == 0, -torch().inf)
 
 
-def train(table: Table, rows: Rows, setting: Setting) -> Buyer:
-    """Predictor and policy, (2) and then (5)."""
-    f = pretrained(table, rows, setting)
-    q = with_other_outputs(f, table.problem.n_features)
-    optimizers = [torch().optim.Adam(net.parameters(), lr=setting.rate) for net in (f, q)]
-    owned = table.bought_at_random(len(rows))
-    for which, done in batches(len(rows), optimizers, setting):
-        some, state = rows.take(which), owned[which]
-        ended = (table.next_prices(state) == 0).all(dim=1, keepdim=True) | (torch().rand(len(which), 1) < AGAIN)
-        state = torch().where(ended, table.at_start(len(which)), state)
-        owned[which] = _step(table, f, q, optimizers, some, state, HOT * (COLD / HOT) ** done)
-
-    def judge(outputs: Tensor, seen: Tensor, owned: Tensor) -> Tensor:
-        return logits(table, q(seen), owned)
-
-    f.eval(), q.eval()
-    return Buyer(f, judge, stops_by_value=False)
+def _score(table: Table, q: Network, outputs: Tensor, seen: Tensor, owned: Tensor) -> Tensor:
+    return logits(table, q(seen), owned)
 
 
-def _step(table: Table, f: Network, q: Network, optimizers: list[Any], some: Rows, state: Tensor, temperature: float) -> Tensor:
-    """One step of both networks at what the rows own; returns what they own next."""
-    t, mask, price = torch(), table.mask(state), table.next_prices(state)
+def _step(table: Table, f: Network, q: Network, optimizers: list[Any], some: Rows, state: Tensor, done: float) -> Tensor:
+    """(5) and (6)."""
+    t, temperature = torch(), HOT * (COLD / HOT) ** done
+    ended = (table.next_prices(state) == 0).all(dim=1, keepdim=True) | (t.rand(len(some), 1) < AGAIN)
+    state = t.where(ended, table.at_start(len(some)), state)
+    mask, price = table.mask(state), table.next_prices(state)
     seen = some.seen(mask)
     gumbel = -(-t.rand(mask.shape).clamp(min=1e-9).log()).log()
     w = ((logits(table, q(seen), state).log_softmax(dim=1) + gumbel) / temperature).softmax(dim=1)  # (4)
@@ -90,5 +65,7 @@ def _step(table: Table, f: Network, q: Network, optimizers: list[Any], some: Row
         optimizer.step()
     return t.maximum(state, table.needs[w.argmax(dim=1)])
 
+
+train = partial(trained, step=_step, score=_score, stops_by_value=False)
 
 METHODS = [Method("policy network (GDFS)", partial(tuned, train=train), refusal=refusal)]

@@ -27,8 +27,7 @@ from benchmarks.frontier.rivals.boosted import STOPPING_ROUNDS, least_in_leaf
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 
-RATE = 0.2
-"""Learning rate of all three."""
+RATE = 0.2  # learning rate of all three
 
 
 def lambda_scale(problem: Problem) -> float:
@@ -90,7 +89,6 @@ class Priced:
         return int(params[self.size]), round(self.per_decade * math.log10(float(params[self.price])))
 
     def models(self, problem: Problem, size: int, rung: int, rounds: int) -> list[Candidate]:
-        """The candidates of one model, with their natural ends."""
         ends = {self.price: "too small to matter"} if rung == self.lowest else {}
         if size == self.least[0]:
             ends[self.size] = self.least[1]
@@ -109,7 +107,6 @@ def _staged(
     price: float,
     rounds: int,
 ) -> list[Candidate]:
-    """The first rounds of a model as candidates."""
     is_regression = problem.task == "regression"
     start = time.process_time()
     model = kinds[is_regression](

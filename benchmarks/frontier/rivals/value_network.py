@@ -30,21 +30,11 @@ over the rows. Beside the feature of (7), v learns from one feature drawn at ran
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from benchmarks.frontier.candidate import Method
-from benchmarks.frontier.rivals.acquisition import Buyer, entropy, tuned
-from benchmarks.frontier.rivals.masked_networks import (
-    Network,
-    Rows,
-    Setting,
-    Table,
-    Tensor,
-    batches,
-    pretrained,
-    refusal,
-    torch,
-    with_other_outputs,
-)
+from benchmarks.frontier.rivals.acquisition import entropy, trained, tuned
+from benchmarks.frontier.rivals.masked_networks import Network, Rows, Table, Tensor, refusal, torch
 
 AGAIN = 0.1
 MOST_RANDOM = 0.5
@@ -65,25 +55,12 @@ def _expected_saving(table: Table, before: Tensor, after: Tensor) -> Tensor:
     return (log.exp() * (log - before.log_softmax(dim=1))).sum(dim=1)
 
 
-def train(table: Table, rows: Rows, setting: Setting) -> Buyer:
-    """Both networks, (2) and then (5)."""
-    f = pretrained(table, rows, setting)
-    g = with_other_outputs(f, table.problem.n_features)
-    optimizers = [torch().optim.Adam(net.parameters(), lr=setting.rate) for net in (f, g)]
-    owned = table.bought_at_random(len(rows))
-    for which, done in batches(len(rows), optimizers, setting):
-        some, state = rows.take(which), owned[which]
-        owned[which] = _step(table, f, g, optimizers, some, state, MOST_RANDOM * (1 - done))
-
-    def judge(outputs: Tensor, seen: Tensor, owned: Tensor) -> Tensor:
-        return values_per_price(table, g(seen), outputs, owned)[1]
-
-    f.eval(), g.eval()
-    return Buyer(f, judge, stops_by_value=True)
+def _score(table: Table, g: Network, outputs: Tensor, seen: Tensor, owned: Tensor) -> Tensor:
+    return values_per_price(table, g(seen), outputs, owned)[1]
 
 
-def _step(table: Table, f: Network, g: Network, optimizers: list[object], some: Rows, state: Tensor, random: float) -> Tensor:
-    """One step of both networks at what the rows own; returns what they own next."""
+def _step(table: Table, f: Network, g: Network, optimizers: list[Any], some: Rows, state: Tensor, done: float) -> Tensor:
+    """(5)."""
     t = torch()
     here = t.arange(len(some))
     seen = some.seen(table.mask(state))
@@ -98,7 +75,7 @@ def _step(table: Table, f: Network, g: Network, optimizers: list[object], some: 
         saved = [_expected_saving(table, outputs, f(some.seen(table.mask(owned)))) for owned in after]
     left = (~worth.isinf()).any(dim=1).float()
     loss_v = sum((left * (v[here, j] - d) ** 2).mean() for j, d in zip((best, chance), saved, strict=True))
-    state = t.where(t.rand(len(some), 1) < random, after[1], after[0])
+    state = t.where(t.rand(len(some), 1) < MOST_RANDOM * (1 - done), after[1], after[0])
     f.train()
     loss_f = table.losses(f(some.seen(table.mask(state))), some.y).mean()
     for optimizer, loss in zip(optimizers, (loss_f, loss_v), strict=True):
@@ -108,5 +85,7 @@ def _step(table: Table, f: Network, g: Network, optimizers: list[object], some: 
     ended = (t.rand(len(some), 1) < AGAIN) | (left[:, None] == 0)
     return t.where(ended, table.at_start(len(some)), state)
 
+
+train = partial(trained, step=_step, score=_score, stops_by_value=True)
 
 METHODS = [Method("value network (DIME)", partial(tuned, train=train), refusal=refusal)]

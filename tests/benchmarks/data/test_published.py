@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.data import Part, PublishedData
-from benchmarks.data.published import average_precision_at_5, precisions_at_5, split_rows
+from benchmarks.data.published import average_precision_at_5, first_rows, precisions_at_5, split_rows
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 
@@ -33,6 +33,15 @@ def test_parts_and_prices_must_fit() -> None:
     PublishedData(part, part, part, CostItems.plain([1, 2, 3]))
     with pytest.raises(InvalidInputError, match="prices for 2 features"):
         PublishedData(part, part, part, CostItems.plain([1, 2]))
+
+
+def test_the_first_rows_of_each_part() -> None:
+    """10 rows of 10 + 4 + 6 are the first 5, 2 and 3; no part is empty, and more rows than there are take all."""
+    y = np.arange(10)
+    whole = PublishedData(*(Part(np.ones((n, 1), dtype=np.float32), y[:n], y[:n]) for n in (10, 4, 6)), CostItems.plain([1]))
+    assert [part.y.tolist() for part in first_rows(whole, 10).parts] == [[0, 1, 2, 3, 4], [0, 1], [0, 1, 2]]
+    assert [len(part) for part in first_rows(whole, 2).parts] == [1, 1, 1]
+    assert first_rows(whole, None) is first_rows(whole, 20) is whole
 
 
 def test_a_part_keeps_its_queries() -> None:
