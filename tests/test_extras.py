@@ -57,7 +57,7 @@ NEEDS = {
     "skops in": ("open('forest.skops', 'w').close(); pm.load_forest('forest.skops')", "io"),
     "Parquet": ("from prunemodels.data_files import read_table; open('x.parquet', 'w').close(); read_table('x.parquet')", "io"),
     "tables larger than memory": ("pm.tables.ChunkedTable", "io"),
-    "a report": ("pm.prune_forest(forest, X_test, y_test, budget=3).report('report.html', X_test, y_test)", "io"),
+    "a report": ("pm.prune_forest(forest, X_test, y_test, budget=3).report('report.html', X_test, y_test)", "plots"),
     "HiGHS": ("pm.solve(problem, lam=0.01, method='highs_ip3')", None),
     "Pyomo": ("pm.solve(problem, lam=0.01, method='pyomo_ip3')", None),
     "a formulation": ("pm.programs.FORMULATIONS", None),

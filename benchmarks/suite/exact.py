@@ -105,7 +105,7 @@ def measure_hard(data: str, setting: Setting) -> Found:
 
 def without_cut(where: str, problem: pm.PruningProblem, lam: Lam) -> list[Figure]:
     """What rounds alone prove where no core fits into memory: rounds until the run gives up, gap, and usage arcs still open."""
-    with patch.object(stopping, "memory_free", lambda: 0), warnings.catch_warnings():
+    with patch.object(stopping, "too_large", lambda n_bytes: "too large"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         found = price_sharing(problem, lam, small_core=0)
     figures = {"rounds": found.stats["iterations"], "gap": found.relative_gap, "open arcs": found.stats["core_usage_arcs"]}
