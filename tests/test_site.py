@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import importlib
 import re
@@ -71,6 +72,14 @@ def test_every_engine_and_formulation_is_in_the_tables() -> None:
     assert first_cells(engines, "For one lambda") == set(pm.SOLVERS)
     assert first_cells(engines, "For a budget") == set(BUDGET_SOLVERS)
     assert first_cells(DOCS / "formulations.md", "# Formulations") == set(pm.programs.FORMULATIONS)
+
+
+def test_each_example_of_the_gallery_has_its_place() -> None:
+    """An example that is in no place of the list ends the build of the site."""
+    tree = ast.parse((DOCS / "_ext" / "gallery_pictures.py").read_text())
+    (listed,) = (node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "QUESTIONS")
+    files = [file.stem.removeprefix("plot_") for file in (DOCS / "gallery").glob("plot_*.py")]
+    assert sorted(ast.literal_eval(listed)) == sorted(files)
 
 
 def test_what_the_pages_cite_is_there() -> None:

@@ -11,7 +11,7 @@ from sphinx_gallery.scrapers import figure_rst
 
 QUESTIONS = [
     "stop_paying", "half_the_tests", "drop_features", "how_sure", "which_budget", "discount", "shared_purchases", "cascade",
-    "each_patient", "two_groups", "worst_case", "regression", "smaller_forest",
+    "each_patient", "two_groups", "worst_case", "capacity", "own_rule", "regression", "smaller_forest",
 ]  # fmt: skip
 """The order of the examples: what newcomers ask first comes first."""
 

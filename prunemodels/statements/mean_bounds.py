@@ -67,6 +67,7 @@ class MeanInterval:
     method: Method
     n: int
 
+    @checked
     def plus(self, constant: float) -> Self:
         """The interval of the mean plus a number that is known without error."""
         low, mean, high = (constant + number for number in (self.low, self.mean, self.high))
