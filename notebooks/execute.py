@@ -113,9 +113,18 @@ def run(notebook: Notebook, *, timeout: int = 1200) -> Notebook:
         nbformat.writes(NotebookClient(fresh, resources=folder, **options).execute())
     )
     for cell in code_cells(done):
-        cell["outputs"] = [light(output) for output in cell["outputs"]]
+        cell["outputs"] = [
+            light(output) for output in cell["outputs"] if not compiles(output)
+        ]
     done["metadata"] = METADATA | {"prunemodels": {"code": hash_of(done)}}
     return done
+
+
+def compiles(output: dict[str, Any]) -> bool:
+    """Whether it says that kernels are compiled, as a first run does."""
+    return output.get("name") == "stderr" and text_of(output["text"]).startswith(
+        "prunemodels: compiling"
+    )
 
 
 def light(output: dict[str, Any]) -> dict[str, Any]:
