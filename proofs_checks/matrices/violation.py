@@ -64,18 +64,18 @@ def _bareiss(rows: list[list[Number]]) -> Number:
         if pivot != k:
             rows[k], rows[pivot] = rows[pivot], rows[k]
             sign = -sign
-        _eliminate(rows, k, k, previous)
+        _eliminate(rows, k, previous)
         previous = rows[k][k]  # type: ignore[assignment]
     return sign * previous
 
 
-def _eliminate(rows: list[list[Number]], k: int, column: int, previous: Number) -> None:
-    """Apply (1) below row k and right of a column; the entries left of it are not read again."""
+def _eliminate(rows: list[list[Number]], k: int, previous: Number) -> None:
+    """Apply (1) below row k and right of column k; the entries left of it are not read again."""
     pivot = rows[k]
     for row in rows[k + 1 :]:
-        factor = row[column]
-        for j in range(column + 1, len(row)):
-            entry = pivot[column] * row[j] - factor * pivot[j]
+        factor = row[k]
+        for j in range(k + 1, len(row)):
+            entry = pivot[k] * row[j] - factor * pivot[j]
             row[j] = entry // previous if isinstance(entry, int) and isinstance(previous, int) else Fraction(entry) / previous
 
 

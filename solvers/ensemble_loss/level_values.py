@@ -37,14 +37,14 @@ class LevelSets:
     """The prunings (1), with their losses and costs."""
 
     problem: EnsembleProblem
-    level: NDArray[np.int32]  # int32, shape (n,): 0 at leaves and at splits that no set keeps
+    sets: NestedPrunings
     # loss, cost: float64, shape (J + 1,): of the level sets j = 1 .. J + 1, up to rounding errors.
     loss: NDArray[np.float64]
     cost: NDArray[np.float64]
 
     def pruning(self, k: int) -> Pruning:
         """The set j = k + 1."""
-        return Pruning(self.problem.problem, self.level > k)
+        return Pruning(self.problem.problem, self.sets.rows_kept > k)
 
     def best(self, lam: float) -> tuple[Pruning, float]:
         """The set of least loss + lam * cost, among equals the smallest, and that value."""
@@ -77,7 +77,7 @@ def evaluate_levels(problem: EnsembleProblem, sets: NestedPrunings) -> LevelSets
         sets.rows_kept,
         loss,
     )
-    return LevelSets(problem, sets.rows_kept, loss, sums_in_rows(sets, trees.evaluation_price, trees.usage.purchase_price()))
+    return LevelSets(problem, sets, loss, sums_in_rows(sets, trees.evaluation_price, trees.usage.purchase_price()))
 
 
 def linearise(problem: EnsembleProblem, slopes: NDArray[np.float64]) -> PruningProblem:

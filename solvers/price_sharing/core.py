@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.instance.merging import starts_by_tail
+from formulations.instance.routing import Reached
 from solvers.closures.cut import Closure, ClosureProblem, Ties, merged_cut
 from solvers.closures.preflow import preflow_closure, shared_flow
 from solvers.closures.subproblem import subproblem
@@ -136,11 +137,9 @@ class ClassFlow(NamedTuple):
 
 
 class UsageRows(NamedTuple):
-    """Which rows need an item: `order`, `start` and `stop` of `Routing`, and the first usage arc of each slice."""
+    """Which rows need an item, and the first usage arc of each slice."""
 
-    order: NDArray[np.int32]
-    start: NDArray[np.int32]
-    stop: NDArray[np.int32]
+    reached: Reached
     first: NDArray[np.int64]
 
 
@@ -154,8 +153,8 @@ def flow_on_arcs(
     """The flow on every usage arc of the open splits in canonical order, from that on the arcs of `merged_problem`."""
     usage, prices, everything = remaining.blocked_usage, remaining.prices, remaining.objective.usage
     keys, found = keys_of(usage.item.size), BlockClasses.of(usage)
-    routing = everything.routing
-    rows = UsageRows(routing.order, routing.start, routing.stop, first_arcs(everything, remaining.nodes))
+    reached = everything.routing.reached(everything.ensemble.tree_of)
+    rows = UsageRows(reached, first_arcs(everything, remaining.nodes))
     ends = starts_by_tail(tail, remaining.nodes.size)
     of_classes = ClassFlow(head, flow, ends[:-1].copy(), ends[1:])
     class_of, unpaid = np.empty(everything.n_rows, dtype=np.int64), np.empty(everything.n_rows, dtype=np.int64)
@@ -174,6 +173,7 @@ def _divide(usage, prices, keys, found, lists, n_before, flow, rows, left, class
     Of the flow of one split, `left` is not divided yet, for each class of an item; `unpaid` is what is not paid yet of each row's
     price, and `class_of` its class.
     """
+    tree_of, order, start, stop = rows.reached
     n_blocks = usage.start.shape[0]
     for g in range(lists.begins.shape[0] - 1):
         begin, end = lists.begins[g], lists.begins[g + 1]
@@ -202,7 +202,7 @@ def _divide(usage, prices, keys, found, lists, n_before, flow, rows, left, class
                 divided[q] = left[0]
                 continue
             h = usage.node[u]
-            for i in rows.order[usage.tree_of[h], rows.start[h] : rows.stop[h]]:
+            for i in order[tree_of[h], start[h] : stop[h]]:
                 if class_of[i] >= 0:
                     divided[q] = min(left[class_of[i]], unpaid[i])
                     left[class_of[i]] -= divided[q]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 import prunemodels as pm
 from formulations.instance.price_tables import items_from_table
 from formulations.instance.routing import as_rows
+from prunemodels.data_files import data_folder
 from prunemodels.example import X_test, X_train, costs, y_test, y_train
 from prunemodels.models.costs import column_prices, cost_items
 from prunemodels.models.losses import SQUARED_ERROR, Loss, classification_loss
@@ -30,8 +29,6 @@ from prunemodels.models.tree_model import adds_up, tree_model_of
 from tests.instances import way
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, random_pruning, rows, weights
-
-DATA = Path(os.environ.get("PRUNEMODELS_DATA", Path(__file__).parents[3].parent / "shared" / "data"))
 
 NAMED = "random forest, named features"
 
@@ -230,10 +227,11 @@ def test_real_price_files() -> None:
 
     Its file gives FTI no cost of its own, which is refused with the remedy.
     """
-    if not (DATA / "costs").exists():
-        pytest.skip(f"no price files in {DATA}; set PRUNEMODELS_DATA")
+    folder = data_folder() / "costs"
+    if not folder.exists():
+        pytest.skip(f"no price files in {folder}; set PRUNEMODELS_DATA")
     for name, bundle in (("heart", "A"), ("pima", "A"), ("hepatitis", "A"), ("bupa", "A"), ("heart", "B")):
-        prices = pd.read_csv(DATA / "costs" / f"{name}.csv")
+        prices = pd.read_csv(folder / f"{name}.csv")
         features = prices["feature"].tolist()
         read = items_from_table(prices, features)
         full, reduced = ([Fraction(str(x)) for x in prices[column]] for column in ("cost", "discount_cost"))
@@ -242,7 +240,7 @@ def test_real_price_files() -> None:
         used = {m for f in group for m in read.needs[f]}
         assert len(group) > 1
         assert sum(read.prices[m] for m in used) == full[group[0]] - reduced[group[0]] + sum(reduced[f] for f in group)
-    prices = pd.read_csv(DATA / "costs" / "ann_thyroid.csv")
+    prices = pd.read_csv(folder / "ann_thyroid.csv")
     features = prices["feature"].tolist()
     with pytest.raises(pm.errors.InvalidInputError, match=r"'FTI' has no cost; write 0, or name .* in the column 'needs'"):
         items_from_table(prices, features)
