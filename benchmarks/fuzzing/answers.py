@@ -1,9 +1,10 @@
 """Every public solver against enumeration in fractions, on small random instances whose numbers are unpleasant.
 
-Prices and weights span up to 24 orders of magnitude and have 0 to 12 decimals; budgets lie exactly at prunings' costs, one
-float above or below them, or between. The references are the prunings of the forest, listed here one by one, and
-`proofs_checks.optimality.recount`, which builds the instance from its trees, rows and prices; neither shares code with a solver.
-For each answer:
+Instances of even seeds have prices and weights that span up to 24 orders of magnitude and have 0 to 12 decimals; those of odd
+seeds are of real numbers, see `benchmarks.fuzzing.real_numbers`. Budgets lie exactly at prunings' costs, one float above or below
+them, or between. The references are the prunings of the forest, listed here one by one, and `proofs_checks.optimality.recount`,
+which builds the instance from its trees, rows and prices; neither shares code with a solver. Engines are called by their
+registries and through `pm.solve`. For each answer:
 
     the call   ends, without a time limit, within `child.MOST_CALLS` calls of functions                                (0)
     value      is the pruning's, recomputed                                                                               (1)
@@ -13,7 +14,11 @@ For each answer:
     budgets    are kept exactly; floats by costs rounded to floats                                                         (4)
     value      is never above that of the forest of single leaves where that is allowed                                   (5)
 
-What floats can hide is `PRECISION` of the error of the forest of single leaves, and of the value itself.
+    path       at a breakpoint both of its prunings, and the first and the last at the ends: up to the gap that it states   (7)
+    refusals   are made when an instance is built, or never                                                                (8)
+
+What floats can hide of a number is `PRECISION` of the error of the forest of single leaves, and of the number itself. What an
+instance's rounding may hide is what the answer states, and `PROVEN` at most: nothing is read of how the instance was scaled.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,18 +37,25 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
+from benchmarks.fuzzing import real_numbers
 from benchmarks.fuzzing.child import NeverEndsError, limited
-from formulations import CostItems, Ensemble, ErrorComponent, NodeErrors, PruningProblem
+from benchmarks.fuzzing.real_numbers import items, tree_of_any_shape
+from formulations import Ensemble, ErrorComponent, NodeErrors, PruningProblem
 from formulations.answers.budget_solution import Bounded, BudgetSolution
-from formulations.answers.solution import Status
+from formulations.answers.limits_solution import LimitsSolution
+from formulations.answers.solution import Solution, Status
 from formulations.errors import CapacityOverflowError, PruneModelsError
+from formulations.instance.limit import Limit
 from proofs_checks.optimality.recount import Recount
 from solvers import SOLVERS, pruning_path
 from solvers.budgets import BUDGET_SOLVERS
-from tests.instances import Node, ensemble_of
+from tests.instances import ensemble_of
 
 PRECISION = Fraction(1, 10**11)
 """Part of the error of the forest of single leaves, and of the value, that floating point may hide."""
+
+PROVEN = Fraction(1, 10**9)
+"""How far an answer that is OPTIMAL, or a path, may be from the optimum by rounding, as a share of the value."""
 
 MOST_PRUNINGS = 1500  # instances with more prunings are left out: each is recomputed in fractions
 
@@ -81,21 +94,26 @@ Judge = Callable[[], Iterator[str]]
 Calls = Callable[[Enumerated, np.random.Generator], Iterator[tuple[str, Judge]]]
 
 
-def findings(seed: int, calls: Calls | None = None) -> Iterator[str]:
+Build = Callable[[np.random.Generator], PruningProblem]
+
+
+def findings(seed: int, calls: Calls | None = None, build: Build | None = None) -> Iterator[str]:
     """All that is wrong with the answers to one instance: to those of `calls`, None: of this module."""
     rng = np.random.default_rng(seed)
+    drawn = real_numbers.drawn(rng) if seed % 2 and build is None else None
     try:
-        instance = enumerated(random_instance(rng))
-    except CapacityOverflowError:  # refused by name: prices too far apart for 64 bits
+        instance = enumerated((build or random_instance)(rng) if drawn is None else drawn.build())
+    except CapacityOverflowError as error:
+        yield from (f"PruningProblem.build: {wrong}" for wrong in drawn.wrong_refusal(str(error))) if drawn else ()
         return
     except Exception as error:
-        yield f"PruningProblem.build: raw {type(error).__name__}: {error}"
+        yield f"PruningProblem.build: raw {type(error).__name__}: {error}" + (f" ({drawn.about})" if drawn else "")
         return
     for call, judge in (calls or _calls)(instance, rng) if instance else ():
-        yield from (f"{call}: {wrong}" for wrong in judged(instance, call, judge))
+        yield from (f"{call}: {wrong}" for wrong in judged(judge))
 
 
-def judged(instance: Enumerated, call: str, judge: Judge) -> Iterator[str]:
+def judged(judge: Judge) -> Iterator[str]:
     """All that is wrong with one answer; errors and calls without an end are findings, too."""
     try:
         with limited():
@@ -104,8 +122,7 @@ def judged(instance: Enumerated, call: str, judge: Judge) -> Iterator[str]:
     except NeverEndsError as error:
         yield f"does not end: {error}"
     except CapacityOverflowError as refused:
-        if instance.problem.integers.exact or not call.startswith("pruning_path"):
-            yield f"refused an instance that could be built: {refused}"
+        yield f"refused an instance that could be built: {refused}"
     except PruneModelsError as error:
         yield f"{type(error).__name__}: {error}"
     except Exception as error:
@@ -130,7 +147,7 @@ def _grown(rng: np.random.Generator) -> PruningProblem:
 def _invented(rng: np.random.Generator) -> PruningProblem:
     """One to three small trees of any shape, with prices, weights and errors of any size."""
     n_features, n_trees, n_rows = int(rng.integers(1, 5)), int(rng.integers(1, 4)), int(rng.integers(1, 13))
-    ensemble, _ = ensemble_of([_tree(rng, n_features, int(rng.integers(0, 8))) for _ in range(n_trees)], n_features)
+    ensemble, _ = ensemble_of([tree_of_any_shape(rng, n_features, int(rng.integers(0, 8))) for _ in range(n_trees)], n_features)
     errors = rng.integers(0, int(rng.choice([2, 20, 1000])), ensemble.n_nodes).astype(np.float64)
     if rng.random() < 0.3:  # real errors: the gains are rounded
         errors = errors * 10.0 ** rng.uniform(-9, 3) + rng.random(ensemble.n_nodes)
@@ -200,33 +217,50 @@ class _Numbers:
         return float(f"{10.0 ** rng.uniform(-12, 12):.{int(rng.integers(1, 6))}g}")
 
 
-def items(rng: np.random.Generator, price: Callable[[], float], n_features: int, *, plain: float = 0.5) -> CostItems:
-    """One item a feature, with the probability `plain`, or items that features share; some are paid once for all rows."""
-    if rng.random() < plain:
-        return CostItems.plain([price() for _ in range(n_features)])
-    names = [f"item{m}" for m in range(int(rng.integers(1, n_features + 2)))]
-    needs = [list(rng.choice(names, size=int(rng.integers(1, min(2, len(names)) + 1)), replace=False)) for _ in range(n_features)]
-    once = [name for name in names if rng.random() < 0.2]
-    return CostItems.from_items({name: price() for name in names}, needs, once)
-
-
-def _tree(rng: np.random.Generator, n_features: int, splits: int) -> Node:
-    """A tree of any shape."""
-    if splits == 0:
-        return Node(0, threshold=0.0)
-    left = int(rng.integers(0, splits))
-    feature, threshold = int(rng.integers(n_features)), float(rng.integers(0, 4)) + 0.5
-    return Node(0, feature, threshold, _tree(rng, n_features, left), _tree(rng, n_features, splits - 1 - left))
-
-
 def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
+    problem = instance.problem
     for lam in _lambdas(instance, rng):
         for name in _engines(SOLVERS, EVERY_TIME, rng):
             yield f"{name}, lam={lam!r}", partial(_judge_lambda, instance, name, lam)
-    yield "pruning_path", partial(_judge_path, instance)
-    for budget in _budgets(instance, rng):
+        for call, ask in _doors_at(problem, lam, rng):
+            yield call, partial(_judge_solution, instance, ask)
+    for ties in ("smallest", "largest"):
+        yield f"pruning_path, ties={ties!r}", partial(_judge_path, instance, ties)
+    budgets = _budgets(instance, rng)
+    for budget in budgets:
         for name in _engines(BUDGET_SOLVERS, WITHIN_EVERY_TIME, rng):
             yield f"{name}, budget={budget!r}", partial(_judge_budget, instance, name, budget)
+        for call, ask in _doors_within(problem, budget, rng):
+            yield call, partial(_judge_within, instance, ask, budget)
+    yield f"pm.solve, budget={budgets!r}", partial(_judge_budgets, instance, budgets)
+
+
+Door = tuple[str, Callable[[], Solution]]
+
+
+def _doors_at(problem: PruningProblem, lam: float | Fraction, rng: np.random.Generator) -> Iterator[Door]:
+    """What users call at a lambda: without a name, with one, and with a gap, or other ties."""
+    name = str(rng.choice([*SOLVERS]))
+    options: list[dict[str, Any]] = [
+        {},
+        {"method": name},
+        {"method": "price_sharing", "gap": 1e-3, "small_core": 0},
+        {"ties": "largest"},
+    ]
+    for given in options:
+        yield f"pm.solve, lam={lam!r}, {given}", partial(pm.solve, problem, lam=lam, **given)
+
+
+def _doors_within(
+    problem: PruningProblem, budget: float | Fraction, rng: np.random.Generator
+) -> Iterator[tuple[str, Callable[[], BudgetSolution | LimitsSolution]]]:
+    """What users call for a budget: a budget or a limit, without a name and with one."""
+    yield f"pm.solve, budget={budget!r}", partial(pm.solve, problem, budget=budget)
+    name = str(rng.choice([*BUDGET_SOLVERS]))
+    yield f"pm.solve, budget={budget!r}, method={name!r}", partial(pm.solve, problem, budget=budget, method=name)
+    method = str(rng.choice(["path", "best", "exact"]))
+    limits = [Limit(budget)]
+    yield f"pm.solve, limits=[Limit({budget!r})], {method}", partial(pm.solve, problem, limits=limits, method=method)
 
 
 def _engines(registry: Iterable[str], every_time: tuple[str, ...], rng: np.random.Generator) -> tuple[str, ...]:
@@ -273,14 +307,20 @@ def _hidden(instance: Enumerated, value: Fraction | float) -> Fraction:
 
 
 def _judge_lambda(instance: Enumerated, name: str, given: float | Fraction) -> Iterator[str]:
+    """(1), (2), (3), (5) of an engine at a lambda."""
+    return _judge_solution(instance, lambda: SOLVERS[name](instance.problem, given))
+
+
+def _judge_solution(instance: Enumerated, ask: Callable[[], Solution]) -> Iterator[str]:
     """(1), (2), (3), (5) at a lambda."""
-    solution = SOLVERS[name](instance.problem, given)
+    solution = ask()
     problem, lam = instance.problem, Fraction(str(solution.lam)) if isinstance(solution.lam, float) else solution.lam
     assert solution.pruning is not None
     k, best = instance.number_of(solution.pruning.kept), instance.optimum(lam)
     value = instance.error[k] + lam * instance.cost[k]
     hidden = _hidden(instance, best)
-    allowed = Fraction(solution.tolerance) * max(instance.roots - best, instance.roots / 100) * Fraction(1001, 1000)
+    stated = Fraction(solution.tolerance) * max(instance.roots - best, instance.roots / 100) * Fraction(1001, 1000)
+    allowed = max(stated, PROVEN * best)
     verdict = None if solution.certificate is None else pm.checks.check_solution(problem, solution)
     claimed, is_optimal = f"OPTIMAL with {float(value)!r}", solution.status is Status.OPTIMAL
     yield from sentences(
@@ -295,31 +335,59 @@ def _judge_lambda(instance: Enumerated, name: str, given: float | Fraction) -> I
     )
 
 
-def _judge_path(instance: Enumerated) -> Iterator[str]:
-    """The path has the least error + lambda cost at every slope, up to the rounding that it states."""
-    path, ints = pruning_path(instance.problem), instance.problem.integers
+def _judge_path(instance: Enumerated, ties: Literal["smallest", "largest"]) -> Iterator[str]:
+    """(7); the checker agrees, and no more than `PROVEN` is stated."""
+    path = pruning_path(instance.problem, ties=ties)
     verdict = pm.checks.check_path(path)
-    if verdict.holds is not True:
-        yield f"check_path: {verdict.certificate}"
+    told = Fraction(path.relative_gap) if math.isfinite(path.relative_gap) else Fraction(1)
+    yield from sentences(
+        (verdict.holds is not True, f"check_path: {verdict.certificate}"),
+        (told > PROVEN, f"states a relative gap of {path.relative_gap!r}"),
+    )
     numbers = [instance.number_of(path[k].kept) for k in range(len(path))]
-    for i, k in pairwise(numbers):
-        if instance.cost[i] == instance.cost[k]:
-            continue
-        lam = abs((instance.error[i] - instance.error[k]) / (instance.cost[i] - instance.cost[k]))
-        best, mine = instance.optimum(lam), instance.error[i] + lam * instance.cost[i]
-        rounding = 4 * (Fraction(ints.error_rounding) + lam * Fraction(ints.cost_rounding))
-        if mine - best > rounding + _hidden(instance, best):
-            yield f"at lambda {float(lam)!r}: {float(mine)!r}, the optimum is {float(best)!r}"
+    steps = [(path.between(k), number) for k, pair in enumerate(pairwise(numbers)) for number in pair]
+    last = path.breakpoints[-1]
+    for lam, number in [(Fraction(0), numbers[0]), *steps, (last, numbers[-1]), (4 * last + 1, numbers[-1])]:
+        best, mine = instance.optimum(lam), instance.error[number] + lam * instance.cost[number]
+        stated = told * max(instance.roots - best, instance.roots / 100) * Fraction(1001, 1000)
+        if mine - best > stated + _hidden(instance, best):
+            yield f"at lambda {float(lam)!r}: {float(mine)!r}, the optimum is {float(best)!r}; it states {path.relative_gap!r}"
 
 
 def _judge_budget(instance: Enumerated, name: str, budget: float | Fraction) -> Iterator[str]:
+    """(1) to (6) of an engine within a budget."""
     options: dict[str, int] = {"rounds": ROUNDS} if name == "best" else {}
     solution: BudgetSolution = BUDGET_SOLVERS[name](instance.problem, budget, **options)
+    return _wrong_within(instance, solution, budget, closes=name == "exact")
+
+
+def _judge_within(
+    instance: Enumerated, ask: Callable[[], BudgetSolution | LimitsSolution], budget: float | Fraction
+) -> Iterator[str]:
+    """(1) to (6) of an answer through the public door."""
+    solution = ask()
+    return _wrong_within(instance, solution, budget, closes=solution.method == "exact")
+
+
+def _judge_budgets(instance: Enumerated, budgets: list[float | Fraction]) -> Iterator[str]:
+    """(1) to (5) of several budgets at once; the error never rises with the budget."""
+    answers = pm.solve(instance.problem, budget=budgets)
+    for budget, solution in zip(budgets, answers, strict=True):
+        yield from (f"{budget!r}: {wrong}" for wrong in _wrong_within(instance, solution, budget, closes=False))
+    for less, more in pairwise(sorted(zip(map(Fraction, budgets), answers, strict=True), key=lambda pair: pair[0])):
+        if more[1].error > less[1].error:
+            yield f"error {more[1].error!r} within {float(more[0])!r}, {less[1].error!r} within {float(less[0])!r}"
+
+
+def _wrong_within(
+    instance: Enumerated, solution: BudgetSolution | LimitsSolution, budget: float | Fraction, *, closes: bool
+) -> Iterator[str]:
+    """(1) to (6) of an answer within a budget; with `closes` it must be OPTIMAL."""
     cost = instance.cost[instance.number_of(solution.pruning.kept)]
     yield from wrong_bounded(instance, solution, instance.least_error(lambda k: keeps(instance.cost[k], budget)))
-    is_open = name == "exact" and solution.status is not Status.OPTIMAL
+    is_open = closes and solution.status is not Status.OPTIMAL
     yield from sentences(
-        (not keeps(cost, budget), f"costs {cost}, the budget is {budget!r}"),
+        (not keeps(cost, budget), f"costs {float(cost)!r}, the budget is {budget!r}"),
         (is_open, f"left open: {solution.error!r} and {solution.bound!r}, {solution.stopped}"),
     )
 
@@ -332,12 +400,12 @@ def keeps(cost: Fraction, budget: float | Fraction) -> bool:
 def wrong_bounded(instance: Enumerated, solution: Bounded, best: Fraction) -> Iterator[str]:
     """(1) to (3), (5) of an answer within budgets."""
     error = instance.error[instance.number_of(solution.pruning.kept)]  # type: ignore[attr-defined]
-    rounding = 2 * Fraction(instance.problem.integers.error_rounding)
-    hidden = _hidden(instance, best) + rounding
-    is_wrong = error - best > Fraction(solution.HIDDEN) * instance.roots + hidden
+    hidden = _hidden(instance, best)
+    is_wrong = error - best > PROVEN * best + Fraction(solution.HIDDEN) * instance.roots + hidden
     yield from sentences(
         (abs(error - Fraction(solution.error)) > hidden, f"error {solution.error!r}, recomputed {float(error)!r}"),
         (Fraction(solution.bound) > best + hidden, f"bound {solution.bound!r} above the least error {float(best)!r}"),
         (solution.gap < 0, f"a negative gap: {solution.gap!r}"),
         (solution.status is Status.OPTIMAL and is_wrong, f"OPTIMAL with {float(error)!r}, the least error is {float(best)!r}"),
+        (error > instance.roots + hidden, f"error {float(error)!r}, the forest of single leaves has {float(instance.roots)!r}"),
     )

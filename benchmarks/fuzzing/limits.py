@@ -6,21 +6,25 @@ share of the most that any pruning uses. What a row uses is counted here by walk
     uses       are within the limits exactly; floats by uses rounded to floats                                            (1)
     error      is the pruning's, the bound at most the least error within the limits, OPTIMAL said only of that           (2)
     checker    does not refute the answer                                                                                 (3)
+
+Each is asked of the engine, and of `pm.solve`, without a name and with the engine's.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+import prunemodels as pm
 from benchmarks.fuzzing import answers
 from benchmarks.fuzzing.answers import Enumerated, Judge, keeps, sentences, wrong_bounded
 from formulations import PruningProblem
+from formulations.answers.limits_solution import LimitsSolution
 from formulations.instance.limit import Limit
 from proofs_checks import check_limits_solution
 from solvers.budgets import solve_limits
@@ -34,13 +38,24 @@ def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str
     limits, uses = drawn(instance, rng)
     method = str(rng.choice(["path", "best", "exact"]))
     yield f"{method}, {limits}", partial(_judge, instance, limits, uses, method)
+    for options in ({}, {"method": method}):
+        ask = partial(pm.solve, instance.problem, limits=limits, **options)
+        yield f"pm.solve, {limits}, {options}", partial(_judge_answer, instance, limits, uses, ask)
 
 
 findings = partial(answers.findings, calls=_calls)
 
 
 def _judge(instance: Enumerated, limits: list[Limit], uses: list[Uses], method: str) -> Iterator[str]:
-    solution = solve_limits(instance.problem, limits, method=method)  # type: ignore[arg-type]
+    ask = partial(solve_limits, instance.problem, limits, method=method)  # type: ignore[arg-type]
+    return _judge_answer(instance, limits, uses, ask)
+
+
+def _judge_answer(
+    instance: Enumerated, limits: list[Limit], uses: list[Uses], ask: Callable[[], LimitsSolution]
+) -> Iterator[str]:
+    """(1) to (3)."""
+    solution = ask()
     k = instance.number_of(solution.pruning.kept)
     for limit, of_each, stated in zip(limits, uses, solution.uses, strict=True):
         yield from sentences(
