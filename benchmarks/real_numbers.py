@@ -1,6 +1,6 @@
 """Weights, prices and errors that are real numbers: what rounding costs, in seconds, bytes, and in the answers themselves.
 
-    python -m benchmarks.real_numbers                       108 instances, a skewed one, and boosted models; about half an hour
+    python -m benchmarks.real_numbers                       108 instances, two skewed ones, and boosted models; about half an hour
     python -m benchmarks.real_numbers --rows 500 --quick    three lambdas each; a minute or two
     python -m benchmarks.real_numbers --out FOLDER          also writes a line for each instance: real_numbers.csv
 
@@ -40,7 +40,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.datasets import make_friedman1
+from sklearn.datasets import make_friedman1, make_regression
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -62,7 +62,7 @@ from prunemodels.comparison.machine import machine
 N_FEATURES, N_TREES, LEAVES, TRAIN_ROWS = 10, 10, 32, 1000
 EXACT_ROWS = 500  # cost rows up to which the optimum is found in Python's integers as well
 LAMBDAS, EXACT_LAMBDAS = 10, 3  # how many lambdas (1), (2) and (3) are measured at
-SKEWED_ROWS = 5000
+SKEWED_ROWS, SKEWED_LAMBDAS = 5000, 60
 
 Rows = NDArray[np.float64]
 
@@ -148,23 +148,26 @@ def instances(task: str, rows: int) -> Iterator[tuple[dict[str, object], Build]]
 
 
 def skewed() -> Iterator[tuple[dict[str, object], Build]]:
-    """5 % of the rows weigh 100 u, the rest 0.01 u, u uniform: what the first row of DESIGN's table was about."""
-    data, rng = grown("regression", SKEWED_ROWS), np.random.default_rng(0)
-    u = rng.random(SKEWED_ROWS)
-    weights = np.where(rng.random(SKEWED_ROWS) < 0.05, 100 * u, 0.01 * u)
+    """5 % of the rows weigh 100 u, the rest 0.01 u, u uniform: where prices that are rounded with their weights lose the most."""
+    for depth in (4, 6):
+        X, y = make_regression(2 * SKEWED_ROWS, N_FEATURES, n_informative=N_FEATURES, noise=10.0, random_state=0)
+        forest, rng = RandomForestRegressor(N_TREES, max_depth=depth, random_state=0), np.random.default_rng(0)
+        forest.fit(X[:SKEWED_ROWS], y[:SKEWED_ROWS])
+        u = rng.random(SKEWED_ROWS)
+        weights = np.where(rng.random(SKEWED_ROWS) < 0.05, 100 * u, 0.01 * u)
 
-    def build() -> PruningProblem:
-        costs = [float(p + 1) for p in range(N_FEATURES)]
-        return pm.problem_from_forest(data.forest, data.X, costs=costs, sample_weight=weights)
+        def build(forest: Any = forest, X: Rows = X[SKEWED_ROWS:], weights: Rows = weights) -> PruningProblem:
+            costs = [float(p + 1) for p in range(N_FEATURES)]
+            return pm.problem_from_forest(forest, X, costs=costs, sample_weight=weights)
 
-    yield {"task": "regression", "rows": SKEWED_ROWS, "prices": "1 to 10", "weights": "skewed"}, build
+        yield {"task": "regression, skewed", "rows": SKEWED_ROWS, "prices": "1 to 10", "weights": "skewed"}, build
 
 
 def measured(task: str, rows: int, n_lambdas: int) -> list[dict[str, object]]:
     """All instances of one task and size, or the skewed one; meant for a process of its own."""
     warm_up()
-    some = skewed() if task == "skewed" else instances(task, rows)
-    return [{**what, **figures(build, n_lambdas)} for what, build in some]
+    some, count = (skewed(), SKEWED_LAMBDAS) if task == "skewed" else (instances(task, rows), n_lambdas)
+    return [{**what, **figures(build, count)} for what, build in some]
 
 
 def figures(build: Build, n_lambdas: int) -> dict[str, object]:
