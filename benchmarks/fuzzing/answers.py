@@ -276,6 +276,7 @@ def _lambdas(instance: Enumerated, rng: np.random.Generator) -> list[float | Fra
         if instance.cost[i] != instance.cost[k]
     ]
     slope = slopes[int(rng.integers(len(slopes)))] if slopes else Fraction(1, 3)
+    slope = min(max(slope, Fraction(1, 10**300)), Fraction(10**300))  # what a float can hold
     near = float(slope) * float(1 + 10.0 ** rng.uniform(-12, 0) * rng.choice([-1, 1]))
     return [slope, max(0.0, near), float(f"{10.0 ** rng.uniform(-14, 6):.3g}")]
 
