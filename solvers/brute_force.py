@@ -1,6 +1,7 @@
 """All prunings of a small forest, listed one by one: a reference that relies on no theorem.
 
-The prunings of a tree are counted by  c(leaf) = 1,  c(h) = 1 + c(left) c(right);  those of a forest are all combinations.
+The prunings of a tree are counted by  c(leaf) = 1,  c(h) = 1 + the product of its children's;  those of a forest are all
+combinations.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,23 +41,32 @@ class AllPrunings:
 def count_prunings(ensemble: Ensemble) -> int:
     """Number of prunings of the forest."""
     count = [1] * ensemble.n_nodes
-    for h in reversed(range(ensemble.n_nodes)):
-        if ensemble.left[h] >= 0:
-            count[h] = 1 + count[ensemble.left[h]] * count[ensemble.right[h]]
+    for h, below in reversed(list(enumerate(_children(ensemble)))):
+        if ensemble.is_split[h]:
+            count[h] = 1 + math.prod(count[c] for c in below)
     return math.prod(count[r] for r in ensemble.roots)
+
+
+def _children(ensemble: Ensemble) -> list[list[int]]:
+    """The children of each node, by the parents alone: a split of a reduced forest may have any number."""
+    found: list[list[int]] = [[] for _ in range(ensemble.n_nodes)]
+    for h, above in enumerate(ensemble.parent.tolist()):
+        if above >= 0:
+            found[above].append(h)
+    return found
 
 
 def all_prunings(problem: PruningProblem) -> AllPrunings:
     """List every pruning with its gain and cost, in exact integers."""
     ensemble = problem.ensemble
-    total = count_prunings(ensemble)
+    children, total = _children(ensemble), count_prunings(ensemble)
     if total > MOST_PRUNINGS:
         raise InvalidInputError(
             f"brute force: the forest has {Decimal(total):.3g} prunings, at most {MOST_PRUNINGS:,} can be listed; use min_cut"
         )
     kept = np.zeros((1, ensemble.n_nodes), dtype=bool)
     for root in ensemble.roots:
-        closures = list(_closures(ensemble, int(root)))
+        closures = list(_closures(ensemble, children, int(root)))
         block = np.zeros((len(closures), ensemble.n_nodes), dtype=bool)
         for k, nodes in enumerate(closures):
             block[k, list(nodes)] = True
@@ -64,14 +75,12 @@ def all_prunings(problem: PruningProblem) -> AllPrunings:
     return AllPrunings(kept, gain, _costs(problem, kept))
 
 
-def _closures(ensemble: Ensemble, h: int) -> Iterator[tuple[int, ...]]:
+def _closures(ensemble: Ensemble, children: list[list[int]], h: int) -> Iterator[tuple[int, ...]]:
     """All sets of splits that can be kept in the subtree of h."""
     yield ()
-    if ensemble.left[h] >= 0:
-        below = list(_closures(ensemble, int(ensemble.right[h])))
-        for left in _closures(ensemble, int(ensemble.left[h])):
-            for right in below:
-                yield (h, *left, *right)
+    if ensemble.is_split[h]:
+        for parts in product(*(list(_closures(ensemble, children, c)) for c in children[h])):
+            yield (h, *chain.from_iterable(parts))
 
 
 def _costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
