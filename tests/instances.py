@@ -114,33 +114,59 @@ def random_problem(seed: int, *, rounded: bool = False) -> PruningProblem:
     """One to three small trees with everything that an instance can have.
 
     Negative gains, free items, nodes that no cost row reaches, evaluation prices, weights, ties; trees of a single leaf. With
-    `rounded`, errors are real numbers, so that the instance does not fit integers.
+    `rounded`, errors, prices and weights are real numbers, so that the instance does not fit integers.
     """
     rng = np.random.default_rng(seed)
     n_features = int(rng.integers(1, 5))
     n_trees = int(rng.integers(1, 4))
     trees = [random_tree(rng, n_features, int(rng.integers(0, 6)), int(rng.choice([1, 3, 20]))) for _ in range(n_trees)]
     ensemble, error = ensemble_of(trees, n_features)
-    if rng.random() < 0.6:  # honest errors: a child never errs more than its parent would there
+    if rng.random() < 0.6:  # honest errors: a split gains what was drawn for it, and never loses
         for h in reversed(range(ensemble.n_nodes)):
             if ensemble.left[h] >= 0:
-                error[h] = max(error[h], error[ensemble.left[h]] + error[ensemble.right[h]])
+                error[h] += error[ensemble.left[h]] + error[ensemble.right[h]]
     if rounded:
-        error = error + rng.random(len(error)) / 3
+        error = error * rng.uniform(1, 1.5) + np.where(ensemble.left >= 0, rng.random(len(error)), 0.0)
     n_rows = int(rng.integers(1, 9))
     x = rng.integers(0, 5, (n_rows, n_features)).astype(float)
     weights = None if rng.random() < 0.6 else rng.choice([0.0, 1.0, 2.0, 0.5], n_rows)
     if weights is not None and not weights.any():
         weights[0] = 1.0
     evaluation = 0 if rng.random() < 0.5 else [float(a) for a in rng.choice([0, 0.1, 1], n_features)]
-    return PruningProblem.build(
-        ensemble,
-        plain_errors(ensemble, error, float(rng.integers(1, 30))),
-        x,
-        random_items(rng, n_features),
-        sample_weight=weights,
-        evaluation_cost=evaluation,
-    )
+    errors, items = plain_errors(ensemble, error, float(rng.integers(1, 30))), random_items(rng, n_features)
+    if rounded:
+        real = real_prices(rng, items.n_items)
+        items = replace(items, prices=tuple(exact(real[m], "a price") if p else Fraction(0) for m, p in enumerate(items.prices)))
+        weights = real_weights(rng, n_rows)
+    return PruningProblem.build(ensemble, errors, x, items, sample_weight=weights, evaluation_cost=evaluation)
+
+
+def real_prices(rng: np.random.Generator, count: int) -> list[float]:
+    """In cents, roots of integers, lognormal, or over ten decades."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return [float(p) for p in rng.uniform(0.01, 20, count).round(2)]
+    if kind == 1:
+        return [float(p) for p in np.sqrt(rng.integers(1, 30, count))]
+    return [float(p) for p in (rng.lognormal(0, 1.5, count) if kind == 2 else 10.0 ** rng.uniform(-7, 3, count))]
+
+
+def real_weights(rng: np.random.Generator, count: int) -> NDArray[np.float64] | None:
+    """None, uniform, lognormal, balanced by group, thirds, some of them 0, or one far above all others."""
+    kind = rng.integers(7)
+    weights: NDArray[np.float64] = rng.random(count) + 1e-6 if kind % 2 else rng.lognormal(0, 1.5, count)
+    if kind == 0:
+        return None
+    if kind == 3:
+        _, group, size = np.unique(rng.integers(0, 3, count), return_inverse=True, return_counts=True)
+        weights = count / (len(size) * size[group])
+    elif kind == 4:
+        weights = rng.integers(1, 7, count) / 3
+    elif kind == 5:
+        weights[1:] *= rng.random(count - 1) < 0.6
+    elif kind == 6:
+        weights[rng.integers(count)] = 1e12
+    return weights
 
 
 def with_usage(problem: PruningProblem, **changes: Any) -> PruningProblem:

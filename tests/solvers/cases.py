@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
@@ -134,6 +135,34 @@ def licensed(X: np.ndarray, cost: np.ndarray) -> CostItems:
     return CostItems.from_items(dict.fromkeys(names, 1) | {"licence": 2}, needs, once=["licence"])
 
 
+def lognormal(X: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Weights of the cost rows that are real numbers."""
+    return np.random.default_rng(0).lognormal(0, 1, len(cost))
+
+
+def one_of_a_trillion(X: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """All rows but one hardly count."""
+    return np.where(np.arange(len(cost)) == 3, 1e12, 1 / 3)
+
+
+def roots(X: np.ndarray, cost: np.ndarray) -> list[float]:
+    """No two prices have a common unit."""
+    return [float(p) for p in np.sqrt(np.arange(X.shape[1]) + 2)]
+
+
+def decades(X: np.ndarray, cost: np.ndarray) -> list[float]:
+    """From 1e-7 to 1e3."""
+    return [float(p) for p in 10 ** np.random.default_rng(1).uniform(-7, 3, X.shape[1])]
+
+
+def real_stump() -> PruningProblem:
+    """A tree of two levels whose rows weigh anything between 0 and 1: its cheapest good pruning costs 10.094."""
+    rng = np.random.default_rng(1)
+    X = rng.random((40, 2)).round(2)
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, ((X[:, 0] > 0.5) ^ (X[:, 1] > 0.4)).astype(int))
+    return pm.problem_from_forest(tree, X, costs=[10, 1], sample_weight=rng.random(40))
+
+
 HAND_LAMS = (0.0, 0.05, 0.1, 0.2, 0.4, 1.0, 1e300)
 SHARED = {"sonar": 60, "heart_statlog": 50}
 """Data of the shared folder, and the rows of the cost sample."""
@@ -169,6 +198,11 @@ CASES: dict[str, Case] = {
     "iris, weights": forest_case(load_iris, 5, None, 40, sample_weight=lambda X, cost: 0.25 + cost % 4),
     "digits": forest_case(load_digits, 3, 5, 40),
     "diabetes": forest_case(load_diabetes, 3, 4, 40),
+    "real weights": Case(real_stump),
+    "diabetes, real prices and weights": forest_case(load_diabetes, 3, 3, 30, costs=roots, sample_weight=lognormal),
+    "diabetes, one large weight": forest_case(load_diabetes, 2, 3, 30, costs=roots, sample_weight=one_of_a_trillion),
+    "wine, real prices and weights": forest_case(load_wine, 4, None, 30, costs=roots, sample_weight=lognormal),
+    "wine, ten decades": forest_case(load_wine, 3, None, 30, costs=decades),
     **{name: real_case(name, 4, rows) for name, rows in SHARED.items()},
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -13,13 +14,15 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import Pruning
+from formulations import Pruning, PruningProblem
 from formulations.answers.solution import Status
 from formulations.errors import CapacityOverflowError
+from proofs_checks.optimality.recount import Recount
 from solvers import SOLVERS, min_cut, price_sharing, pruning_path
 from solvers.closures.integer_objective import integer_objective
 from tests.instances import Node, problem_of
-from tests.solvers.cases import apart
+from tests.loops import looped
+from tests.solvers.cases import apart, real_stump
 
 
 def test_the_lower_lambda_is_close() -> None:
@@ -93,10 +96,91 @@ def test_optimal_is_not_said_of_what_is_worse_than_nothing() -> None:
     assert pm.checks.check_solution(problem, min_cut(problem, 0.001)).holds
 
 
-def test_prices_too_far_apart_are_refused_by_name() -> None:
-    """10^-12 beside 10^12 takes 80 bits."""
-    with pytest.raises(CapacityOverflowError, match="1e-12 would be rounded to 0"):
-        apart((1e12, 1e-12))
+def listed(problem: PruningProblem) -> list[tuple[Fraction, Fraction]]:
+    """Error and cost of every pruning, in fractions, from trees, rows and prices alone."""
+    recount, ensemble = Recount(problem), problem.ensemble
+    sets = [np.zeros(ensemble.n_nodes, dtype=bool)]
+    for h in np.flatnonzero(ensemble.is_split):
+        more = [s | (np.arange(s.size) == h) for s in sets if ensemble.parent[h] < 0 or s[ensemble.parent[h]]]
+        sets += more
+    return [recount.objective(s) for s in sets]
+
+
+def assert_right(problem: PruningProblem) -> None:
+    """The path, every lambda at and beside a slope, and every cost as a budget, through the doors that users call."""
+    every = listed(problem)
+    path = pm.pruning_path(problem)
+    assert path.relative_gap <= 1e-9
+    assert pm.checks.check_path(path).holds
+    slopes = {abs((e - f) / (c - d)) for e, c in every for f, d in every if c != d}
+    for slope in {0, *slopes}:
+        for lam in {slope, slope * Fraction(999, 1000), slope * Fraction(1001, 1000)}:
+            if not (lam == 0 or 1e-300 < lam < 1e300):  # no float can hold it
+                continue
+            best = min(e + lam * c for e, c in every)
+            for pruning in (pm.solve(problem, lam=lam).pruning, path.at_lam(lam)):
+                assert pruning is not None
+                error, cost = Recount(problem).objective(pruning.kept)
+                assert error + lam * cost - best <= best * Fraction(1, 10**9)
+    for budget in {cost for _, cost in every}:
+        least = min(error for error, cost in every if cost <= budget)
+        for found in (
+            pm.solve(problem, budget=budget),
+            pm.solve(problem, budget=budget, method="exact"),
+            pm.solve(problem, budget=[0, budget])[1],
+            pm.solve(problem, limits=[pm.Limit(budget)]),
+        ):
+            error, cost = Recount(problem).objective(found.pruning.kept)
+            assert cost <= budget
+            assert error - least <= least * Fraction(1, 10**9)
+            assert found.status is Status.OPTIMAL
+
+
+def test_a_pruning_between_two_breakpoints_is_within_the_budget() -> None:
+    """Three splits, real weights: error 0.225 costs 10, within 10.1; it was "optimal" to keep nothing, with error 0.45."""
+    problem = real_stump()
+    assert sorted((float(e), float(c)) for e, c in listed(problem))[2][0] == pytest.approx(0.225)
+    for found in (
+        pm.solve(problem, budget=10.1),
+        pm.solve(problem, budget=10.1, method="exact"),
+        pm.solve(problem, budget=[5.0, 10.1])[1],
+        pm.solve(problem, limits=[pm.Limit(10.1)]),
+    ):
+        assert found.error == pytest.approx(0.225, rel=1e-12)
+        assert found.bound == pytest.approx(0.225, rel=1e-9)
+        assert found.status is Status.OPTIMAL
+    assert_right(problem)
+
+
+FAR_APART: list[tuple[list[float], list[float] | None]] = [
+    ([1e12, 1e-12], None),
+    ([1e-300, 1e300], None),
+    ([1e300, 1e-300], None),
+    ([5e-324, 1.7e308], None),
+    ([1e300, 1e300], None),
+    ([1e-300, 1e-300], None),
+    ([1, 1e-5], [1e-12, 1e12, 1, 1]),
+    ([np.sqrt(2), np.pi], [1e-12, 1e-6, 1e6, 1e12]),
+    ([1e-5, 4.1], [0.3, 7.5, 1 / 3, 0.04]),
+    ([1e-3, 1e3], [1e12, 1 / 3, 1 / 7, np.pi]),
+]
+
+
+@looped(("prices", "weights"), FAR_APART)
+def test_numbers_far_apart_are_right_or_refused_at_the_door(prices: list[float], weights: list[float] | None) -> None:
+    """All answers are right, or the instance cannot be built, and the message names two numbers that do not go together."""
+    refusal = ""
+    try:
+        problem = apart((prices[0], prices[1]), sample_weight=weights)
+    except CapacityOverflowError as error:
+        refusal = str(error)
+    if refusal:
+        told = [float(x) for x in re.findall(r"\d+\.?\d*(?:e[+-]?\d+)?", refusal)]
+        named = [x for x in {*prices, *(weights or [])} if any(np.isclose(x, y, rtol=1e-4, atol=0) for y in told)]
+        assert len(named) >= 2, refusal
+        assert max(prices) / min(prices) * (max(weights or [1]) / min(weights or [1])) > 1e16, refusal
+    else:
+        assert_right(problem)
 
 
 @pytest.mark.parametrize("lam", [1e-3, 1e3, 1e9])
