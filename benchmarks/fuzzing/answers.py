@@ -104,7 +104,7 @@ def judged(instance: Enumerated, call: str, judge: Judge) -> Iterator[str]:
     except NeverEndsError as error:
         yield f"does not end: {error}"
     except CapacityOverflowError as refused:
-        if instance.problem.integers.exact or not call.startswith("pruning_path"):
+        if instance.problem.numbers.exact or not call.startswith("pruning_path"):
             yield f"refused an instance that could be built: {refused}"
     except PruneModelsError as error:
         yield f"{type(error).__name__}: {error}"
@@ -297,7 +297,7 @@ def _judge_lambda(instance: Enumerated, name: str, given: float | Fraction) -> I
 
 def _judge_path(instance: Enumerated) -> Iterator[str]:
     """The path has the least error + lambda cost at every slope, up to the rounding that it states."""
-    path, ints = pruning_path(instance.problem), instance.problem.integers
+    path, ints = pruning_path(instance.problem), instance.problem.numbers
     verdict = pm.checks.check_path(path)
     if verdict.holds is not True:
         yield f"check_path: {verdict.certificate}"
@@ -332,7 +332,7 @@ def keeps(cost: Fraction, budget: float | Fraction) -> bool:
 def wrong_bounded(instance: Enumerated, solution: Bounded, best: Fraction) -> Iterator[str]:
     """(1) to (3), (5) of an answer within budgets."""
     error = instance.error[instance.number_of(solution.pruning.kept)]  # type: ignore[attr-defined]
-    rounding = 2 * Fraction(instance.problem.integers.error_rounding)
+    rounding = 2 * Fraction(instance.problem.numbers.error_rounding)
     hidden = _hidden(instance, best) + rounding
     is_wrong = error - best > Fraction(solution.HIDDEN) * instance.roots + hidden
     yield from sentences(
