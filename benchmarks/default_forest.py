@@ -29,16 +29,16 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from benchmarks.measuring import Peak, apart, line, markdown, warm_up
 from prunemodels.data_files import load_dataset
-from solvers.path.pruning_path import divide_and_conquer
+from solvers.path.pruning_path import PathOptions, core_path
 
 TRAIN_ROWS = 150_000  # the rows that the forest is grown on, the first ones; the cost sample comes after them
 
 JOBS: dict[str, Callable[[pm.PruningProblem, argparse.Namespace], object]] = {
     "one lambda": lambda problem, given: pm.solve(problem, lam=given.lam),
     "path": lambda problem, _: pm.pruning_path(problem, certificate=False),
-    "path before": lambda problem, _: divide_and_conquer(problem, certificate=False, reduce=False, cuts=True),
+    "path before": lambda problem, _: core_path(problem, PathOptions(certificate=False, cuts=True)),
     "path, certificate": lambda problem, _: pm.pruning_path(problem),
-    "path, certificate before": lambda problem, _: divide_and_conquer(problem, reduce=False, cuts=True),
+    "path, certificate before": lambda problem, _: core_path(problem, PathOptions(cuts=True)),
     "budget": lambda problem, given: pm.solve(problem, budget=given.budget),
 }
 """What is measured, by name."""
@@ -52,7 +52,7 @@ def rows_of(first: int, count: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
 
 def left(problem: pm.PruningProblem) -> dict[str, int]:
     """What the reduction leaves: splits, those with usage arcs, groups, those with usage arcs."""
-    reduced = problem.reduced().problem
+    reduced = problem.reduced().core
     return {
         "splits": problem.ensemble.n_splits,
         "with arcs": int((problem.usage.arcs_per_node > 0).sum()),

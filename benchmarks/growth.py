@@ -143,8 +143,8 @@ def show(folder: Path, pictures: Path | None = None) -> None:
 
 
 highs_simplex = partial(linear_program, formulation="IP3", engine="highs", merge=False)
-highs_ipm = partial(linear_program, formulation="IP3", engine="highs_ipm", merge=False, tolerance=1e-6)
-highs_pdlp = partial(linear_program, formulation="IP3", engine="highs_pdlp", merge=False, tolerance=1e-6)
+highs_ipm = partial(linear_program, formulation="IP3", engine="highs_ipm", merge=False)
+highs_pdlp = partial(linear_program, formulation="IP3", engine="highs_pdlp", merge=False)
 
 ENGINES = ("price_sharing", "min_cut", "highs_ip3", "highs_closure")
 PROGRAMS = ("price_sharing", "min_cut", *(f"benchmarks.growth:{name}" for name in ("highs_pdlp", "highs_ipm", "highs_simplex")))

@@ -77,19 +77,19 @@ class NotFittedForestError(PruneModelsError, ValueError):
 
 
 class CapacityOverflowError(PruneModelsError, OverflowError):
-    """The integers of the instance do not fit the 64-bit capacities of a minimum cut.
+    """Numbers of the instance are so far apart that nothing can be computed with both.
 
     Examples
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.example import X_valid, forest
-    >>> prices = [1e-30] + 9 * [1e30]
+    >>> prices = [1e-200] + 9 * [1e200]
     >>> try:
     ...     pm.problem_from_forest(forest, X_valid, costs=prices)
     ... except pm.errors.CapacityOverflowError as error:
-    ...     print(str(error)[:58], "...")
+    ...     print(str(error)[:44], "...")
     ...
-    a price of 1e-30 would be rounded to 0 beside a total of 9 ...
+    a price of 1e-200 for an example of weight 1 ...
     """
 
 

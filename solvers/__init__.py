@@ -44,9 +44,9 @@ BOUNDING_SOLVERS: dict[str, Solver] = {
     "primal_dual": primal_dual,
     "dantzig_wolfe_plain": partial(dantzig_wolfe, scheme="plain"),
     "highs_ip1_relaxed": partial(linear_program, formulation="IP1"),
-    "highs_ipm_closure": partial(linear_program, formulation="closure", engine="highs_ipm", tolerance=1e-6),
-    "pdlp_ip3": partial(linear_program, formulation="IP3", engine="pdlp", tolerance=1e-6),
-    "pdlp_closure": partial(linear_program, formulation="closure", engine="pdlp", tolerance=1e-6),
+    "highs_ipm_closure": partial(linear_program, formulation="closure", engine="highs_ipm"),
+    "pdlp_ip3": partial(linear_program, formulation="IP3", engine="pdlp"),
+    "pdlp_closure": partial(linear_program, formulation="closure", engine="pdlp"),
 }
 """Engines that give a pruning and a valid bound, between which a gap may remain."""
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,14 @@ from formulations.answers.solution import Solution, StopReason
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
-from formulations.instance.ensemble import Ensemble
-from formulations.instance.problem import PruningProblem
+from formulations.instance.forest import Forest
+from formulations.instance.problem import Core, PruningProblem
 
 MOST_PRUNINGS = 1_000_000
 """Forests with more prunings are refused."""
+
+ROUNDED = 2.0**-46
+"""What rounding may change of a sum of floats, as a share of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,33 +37,24 @@ class AllPrunings:
     """All P prunings of a forest."""
 
     kept: NDArray[np.bool_]  # bool, shape (P, n)
-    # gain, cost: int64, shape (P,): in units of ``problem.integers``.
+    # gain, cost: int64, shape (P,): in units of ``problem.numbers``.
     gain: NDArray[np.int64]
     cost: NDArray[np.int64]
 
 
-def count_prunings(ensemble: Ensemble) -> int:
+def count_prunings(forest: Forest) -> int:
     """Number of prunings of the forest."""
-    count = [1] * ensemble.n_nodes
-    for h, below in reversed(list(enumerate(_children(ensemble)))):
-        if ensemble.is_split[h]:
+    count = [1] * forest.n_nodes
+    for h, below in reversed(list(enumerate(forest.children()))):
+        if forest.is_split[h]:
             count[h] = 1 + math.prod(count[c] for c in below)
-    return math.prod(count[r] for r in ensemble.roots)
+    return math.prod(count[r] for r in forest.roots)
 
 
-def _children(ensemble: Ensemble) -> list[list[int]]:
-    """The children of each node, by the parents alone: a split of a reduced forest may have any number."""
-    found: list[list[int]] = [[] for _ in range(ensemble.n_nodes)]
-    for h, above in enumerate(ensemble.parent.tolist()):
-        if above >= 0:
-            found[above].append(h)
-    return found
-
-
-def all_prunings(problem: PruningProblem) -> AllPrunings:
-    """List every pruning with its gain and cost, in exact integers."""
+def all_prunings(problem: Core) -> AllPrunings:
+    """List every pruning with its gain and cost, exactly where these are integers."""
     ensemble = problem.ensemble
-    children, total = _children(ensemble), count_prunings(ensemble)
+    children, total = ensemble.children(), count_prunings(ensemble)
     if total > MOST_PRUNINGS:
         raise InvalidInputError(
             f"brute force: the forest has {Decimal(total):.3g} prunings, at most {MOST_PRUNINGS:,} can be listed; use min_cut"
@@ -71,22 +66,22 @@ def all_prunings(problem: PruningProblem) -> AllPrunings:
         for k, nodes in enumerate(closures):
             block[k, list(nodes)] = True
         kept = (kept[:, None, :] | block[None, :, :]).reshape(-1, ensemble.n_nodes)
-    gain = kept @ problem.integers.gain
+    gain = kept @ problem.numbers.gain
     return AllPrunings(kept, gain, _costs(problem, kept))
 
 
-def _closures(ensemble: Ensemble, children: list[list[int]], h: int) -> Iterator[tuple[int, ...]]:
+def _closures(forest: Forest, children: list[list[int]], h: int) -> Iterator[tuple[int, ...]]:
     """All sets of splits that can be kept in the subtree of h."""
     yield ()
-    if ensemble.is_split[h]:
-        for parts in product(*(list(_closures(ensemble, children, c)) for c in children[h])):
+    if forest.is_split[h]:
+        for parts in product(*(list(_closures(forest, children, c)) for c in children[h])):
             yield (h, *chain.from_iterable(parts))
 
 
-def _costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Integer cost of every pruning, purchase by purchase."""
+def _costs(problem: Core, kept: NDArray[np.bool_]) -> NDArray[Any]:
+    """Cost of every pruning, purchase by purchase."""
     arcs, price = problem.usage_arcs(), problem.purchase_price()
-    cost: NDArray[np.int64] = kept @ problem.integers.evaluation
+    cost: NDArray[Any] = kept @ problem.numbers.evaluation
     for purchase in np.unique(arcs.head):
         users = arcs.tail[arcs.head == purchase]
         cost += kept[:, users].any(axis=1) * price[purchase]
@@ -110,17 +105,16 @@ def brute_force(problem: PruningProblem, lam: float, *, time_limit: Seconds = ma
         for forests with more than a million prunings, and for a negative or NaN lambda.
     """
     started = time.perf_counter()
-    rate = exact(lam, "lam") / problem.integers.lam_unit
+    rate = exact(lam, "lam") / problem.numbers.lam_unit
     every = all_prunings(problem)
-    worth = every.gain.astype(object) * rate.denominator - every.cost.astype(object) * rate.numerator
-    best = max(worth)
-    winners = np.flatnonzero(worth == best)
+    if problem.numbers.exact:
+        worth, hidden = every.gain.astype(object) * rate.denominator - every.cost.astype(object) * rate.numerator, 0.0
+    else:  # floats tell the best apart from all others but those that are worth the same up to rounding
+        worth, hidden = every.gain - float(rate) * every.cost, 2 * float(problem.gain_lost.sum())
+    winners = np.flatnonzero(worth == max(worth))
     chosen = winners[np.argmin(every.kept[winners].sum(axis=1))]
     pruning = Pruning(problem, every.kept[chosen])
     value = pruning.value(float(lam))
-    ints = problem.integers
-    slack = 2 * (ints.error_rounding + float(lam) * ints.cost_rounding)
     stats = {"seconds": time.perf_counter() - started, "prunings": float(len(worth))}
-    tolerance = 0.0 if ints.exact else 1e-9
-    stopped = StopReason.CONVERGED
-    return Solution(problem, lam, pruning, value, value - slack, stopped, tolerance, None, stats, "brute_force")
+    bound = value - hidden - (ROUNDED * value if hidden else 0.0)
+    return Solution(problem, lam, pruning, value, bound, StopReason.CONVERGED, None, stats, "brute_force")

@@ -68,7 +68,7 @@ def network(problem: PruningProblem, lam: Fraction) -> tuple[NDArray[np.int32], 
 def plain_path(problem: PruningProblem) -> PruningPath:
     """The path of smallest closures, without a certificate; ``stats`` counts the arcs of all cuts."""
     reduced = problem.reduced()
-    trees, groups = reduced.problem, reduced.groups
+    trees, groups = reduced.core, reduced.groups
     outer, inner = without_prices(trees, "smallest"), free_of_charge(trees, "smallest")
     todo = [parametric_subproblem(trees, np.flatnonzero(outer & ~inner).astype(np.int32))]
     leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
@@ -91,5 +91,5 @@ def plain_path(problem: PruningProblem) -> PruningPath:
     for ratio, nodes in leaving:
         level[nodes] = ratios.index(ratio)
     level[inner] = len(ratios)
-    breakpoints = tuple(ratio * trees.integers.lam_unit for ratio in ratios)
+    breakpoints = tuple(ratio * trees.numbers.lam_unit for ratio in ratios)
     return PruningPath(problem, groups.levels(level, 0), breakpoints, "smallest", None, {"arcs_cut": float(arcs_cut)})

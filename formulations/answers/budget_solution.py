@@ -17,10 +17,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from formulations.answers.pruning import NEXT, Pruning, before_and_after
-from formulations.answers.solution import Status, StopReason
+from formulations.answers.solution import Status, StopReason, rounding_in_words, status_of
 from formulations.errors import SolverFailedError
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
@@ -42,7 +42,7 @@ class Mixture:
     weight
         of the dearer one, 0 <= weight <= 1; 1 where they are the same.
     value
-        error of the mixture, a fraction: exact up to ``problem.integers.error_rounding``.
+        error of the mixture, a fraction.
     """
 
     budget: Fraction
@@ -73,21 +73,14 @@ class Bounded:
     problem: PruningProblem
     error: float
     bound: float
-    HIDDEN: ClassVar[float] = 1e-12
-    """How far `error` and `bound` may be off in floating point, as a share of the all-roots forest's error."""
 
     def __post_init__(self) -> None:
         """Refuse a bound that the pruning's error refutes."""
-        if self.bound > self.error + self.hidden:
+        if status_of(self.bound - self.error, self.error, float(self.problem.roots_error)) is Status.FEASIBLE:
             raise SolverFailedError(
                 f"the bound {self.bound!r} is above the error {self.error!r} of a pruning within the budget: a defect of the "
                 "engine or of a solver that it calls; please report the instance, and take another method"
             )
-
-    @property
-    def hidden(self) -> float:
-        """How far error and bound may be off: what `HIDDEN` and the instance's rounding allow."""
-        return self.HIDDEN * Pruning.all_roots(self.problem).error + 2 * self.problem.integers.error_rounding
 
     @property
     def gap(self) -> float:
@@ -96,8 +89,8 @@ class Bounded:
 
     @property
     def status(self) -> Status:
-        """OPTIMAL where the gap is at most `hidden`."""
-        return Status.OPTIMAL if self.gap <= self.hidden else Status.FEASIBLE
+        """OPTIMAL where the gap is at most what rounding can hide, see `status_of`."""
+        return status_of(self.gap, self.error, float(self.problem.roots_error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +148,8 @@ class BudgetSolution(Bounded, Shown):
         spent = f"Budget {budget:.6g}: met, {self.cost:.4g} spent on average"
         spent += f" ({100 * self.cost / budget:.1f} %)." if budget > 0 else "."
         if self.status is Status.OPTIMAL:
-            return f"{spent} Proven: no pruning within it has less error of single trees."
+            hidden = rounding_in_words(self.gap, self.error)
+            return f"{spent} Proven{hidden}: no pruning within it has less error of single trees."
         return (
             f"{spent} The least error of single trees within it is proven to lie between {rate(self.bound, measure, 2)} and "
             f"{rate(self.error, measure, 2)}."

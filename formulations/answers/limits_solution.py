@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,8 +91,6 @@ class LimitsSolution(Bounded, Shown):
     >>> [round(float(use), 2) for use in solution.uses]
     [4.16, 1.4]
     """
-
-    HIDDEN: ClassVar[float] = 1e-9  # what closures on a grid and HiGHS can hide
 
     problem: PruningProblem
     limits: tuple[Limit, ...]

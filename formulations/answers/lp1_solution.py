@@ -39,7 +39,7 @@ class LP1Solution(Shown):
     step
         int32, shape (n,): K_i keeps the splits with ``step <= i``; r + 1 for splits that the dearer end prunes, and for leaves.
     cost
-        of K_0 to K_r, in the unit of the prices: fractions, exact up to ``problem.integers.cost_rounding``. They never fall.
+        of K_0 to K_r, in the unit of the prices: fractions. They never fall.
     row
         i of (2): the last of the chain that costs at most the budget.
 

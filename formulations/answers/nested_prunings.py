@@ -22,7 +22,7 @@ from formulations.answers.nested_rows import NestedRows, row_sums
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnspentBudgetWarning
-from formulations.instance.problem import PruningProblem
+from formulations.instance.problem import Core, PruningProblem
 from formulations.instance.routing import Amount
 from formulations.shown import Card, Shown, rate, spread
 
@@ -83,34 +83,31 @@ class NestedPrunings(NestedRows, Shown):
         p = self.problem
         return np.maximum(p.usage.highest_user(p.splits, self.rows_kept), 0)
 
+    @property
+    def units(self) -> tuple[Fraction, Fraction]:
+        """Of an integer gain and an integer price."""
+        exact = self.problem.exact_numbers
+        return exact.gain_unit, exact.price_unit
+
     @cached_property
     def integer_cost(self) -> tuple[int, ...]:
-        """Cost of each row in units of ``problem.integers.price_unit``."""
-        p = self.problem
-        return tuple(int(x) for x in sums_in_rows(self, p.integers.evaluation, p.purchase_price()))
+        """Cost of each row in units of ``problem.exact_numbers.price_unit``."""
+        return exact_costs(self.problem, self.rows_kept, len(self), self.purchase_rows)
 
     @cached_property
     def integer_gain(self) -> tuple[int, ...]:
-        """Sum of the kept splits' gains of each row in units of ``problem.integers.gain_unit``."""
-        return tuple(int(x) for x in sums_in_rows(self, self.problem.integers.gain))
+        """Sum of the kept splits' gains of each row in units of ``problem.exact_numbers.gain_unit``."""
+        return tuple(map(int, sums_in_rows(self, self.problem.exact_numbers.gain)))
 
     @cached_property
     def of_nothing(self) -> tuple[Fraction, Fraction]:
         """Error and cost of the forest of single leaves."""
-        return self.problem.errors.of_all_roots(self.problem.ensemble), Fraction(0)
-
-    def _real_cost(self) -> NDArray[np.float64]:
-        """Per example of the cost sample, in the unit of the prices; of the real prices and weights."""
-        p = self.problem
-        return sums_in_rows(self, p.evaluation_price, p.usage.purchase_price())
-
-    def _real_error(self) -> NDArray[np.float64]:
-        return np.maximum(Pruning.all_roots(self.problem).error - sums_in_rows(self, self.problem.gain), 0.0)
+        return self.problem.roots_error, Fraction(0)
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
         """Error of each row: the trees' mean error on the error sample; of the trees that vote."""
-        error = self._summed_error()
+        error = np.array([float(e) for e in self.exact_error])
         return error if self.single_leaves_vote else self._of_voting_trees(error)
 
     def _of_voting_trees(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -133,7 +130,7 @@ class NestedPrunings(NestedRows, Shown):
 
     @checked
     def row_at_cost(self, budget: float) -> int:
-        """The row of least error whose cost is at most the budget; compared as exact fractions where nothing was rounded."""
+        """The row of least error whose cost is at most the budget; compared as exact fractions."""
         return self._least_error_from(super().row_at_cost(budget))
 
     def _least_error_from(self, first: int) -> int:
@@ -191,9 +188,14 @@ class NestedPrunings(NestedRows, Shown):
             (self.parameter_name, "cost per prediction", "mean error of single trees", "splits"),
             (
                 f"Costs: mean of the cost sample. Errors: {self.problem.errors.source}; a forest's own error differs.",
+                *self._proven(),
                 "Next: .at_cost(budget), .at_lam(lam), pm.evaluate_path(path, X, y), pm.apply_pruning(path[k], forest)",
             ),
         )
+
+    def _proven(self) -> tuple[str, ...]:
+        """What a card says of a proof, a sentence or none."""
+        return ()
 
     @checked
     def at_error(self, max_error: float) -> Pruning:
@@ -271,6 +273,35 @@ class PruningSequence(NestedPrunings):
 
     def __repr__(self) -> str:
         return f"PruningSequence({self.method}, {len(self)} rows, {self.ends})"
+
+
+def exact_costs(
+    core: Core, rows_kept: NDArray[np.int32], n_rows: int, purchase_rows: NDArray[np.int32] | None = None
+) -> tuple[int, ...]:
+    """Cost of each row in units of ``core.exact_numbers.price_unit``.
+
+    Parameters
+    ----------
+    rows_kept
+        int32, shape (n,): see (1).
+    purchase_rows
+        in how many rows a purchase is paid, for every purchase, if that is known.
+    """
+    exact = core.exact_numbers
+    if purchase_rows is None:
+        purchase_rows = np.maximum(core.usage.highest_user(core.splits, rows_kept), 0)
+    total = row_sums(n_rows, rows_kept[core.splits], exact.evaluation[core.splits])
+    if core.numbers.exact:
+        return tuple(map(int, row_sums(n_rows, purchase_rows, core.purchase_price()) + total))
+    # item by item: an array of long integers for all purchases would be too large
+    n_items, whole = core.costs.n_items, int(exact.weight.sum())
+    by_item, once = purchase_rows[:-n_items].reshape(n_items, -1), purchase_rows[-n_items:]
+    for m, price in enumerate(exact.price.tolist()):
+        if price and core.costs.paid_once[m]:
+            total[: once[m]] += price * whole
+        elif price:
+            total += price * row_sums(n_rows, by_item[m], exact.weight)
+    return tuple(map(int, total))
 
 
 def sums_in_rows(

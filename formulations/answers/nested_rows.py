@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 
 class NestedRows:
-    """Cost and error of each row, from integer gains and prices.
+    """Cost and error of each row, from exact gains and prices.
 
     Attributes
     ----------
-    problem
-        the instance, whose `integers` have units and bounds on their rounding.
+    units
+        of an integer gain and of an integer price.
     parameter, parameter_name
         float64, shape (rows,): the number that each row belongs to, and what it is.
     of_nothing
         error and cost of the answer that keeps nothing.
     integer_gain, integer_cost
-        by how much each row's error is below that, and its cost above, in the units of ``problem.integers``.
+        by how much each row's error is below that, and its cost above, in these units.
     answer
         what a row is, for messages.
     """
 
-    problem: Any
+    units: Any
     parameter: Any
     parameter_name: str
     of_nothing: Any
@@ -65,46 +65,36 @@ class NestedRows:
 
     @cached_property
     def exact_cost(self) -> tuple[Fraction, ...]:
-        """Cost of each row as a fraction, falling; exact up to ``problem.integers.cost_rounding``."""
-        unit = self.problem.integers.price_unit
+        """Cost of each row as a fraction, falling."""
+        unit = self.units[1]
         return tuple(self.of_nothing[1] + c * unit for c in self.integer_cost)
 
     @cached_property
     def exact_error(self) -> tuple[Fraction, ...]:
-        """Error of each row as a fraction; exact up to ``problem.integers.error_rounding``."""
-        unit = self.problem.integers.gain_unit
+        """Error of each row as a fraction."""
+        unit = self.units[0]
         return tuple(self.of_nothing[0] - g * unit for g in self.integer_gain)
 
     @cached_property
     def cost(self) -> NDArray[np.float64]:
-        """Cost of each row, at the prices before rounding."""
-        return self._real_cost() if self.problem.integers.cost_rounding else np.array([float(c) for c in self.exact_cost])
+        """Cost of each row: the exact one, rounded once."""
+        return np.array([float(c) for c in self.exact_cost])
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
-        """Error of each row, by the gains before rounding."""
-        return self._summed_error()
-
-    def _summed_error(self) -> NDArray[np.float64]:
-        return self._real_error() if self.problem.integers.error_rounding else np.array([float(e) for e in self.exact_error])
-
-    def _real_cost(self) -> NDArray[np.float64]:
-        raise NotImplementedError
-
-    def _real_error(self) -> NDArray[np.float64]:
-        raise NotImplementedError
+        """Error of each row: the exact one, rounded once."""
+        return np.array([float(e) for e in self.exact_error])
 
     def row_at_cost(self, budget: float) -> int:
-        """The first row whose cost is within the budget, see `formulations.instance.limit`; exactly where nothing was rounded.
+        """The first row whose cost is within the budget, compared exactly; see `formulations.instance.limit`.
 
         Raises
         ------
         InvalidInputError
             if the budget is negative or NaN, or below every row's cost.
         """
-        limit, rounded = budget_limit(budget), bool(self.problem.integers.cost_rounding)
-        costs: Sequence[Fraction] | NDArray[np.float64] = self.cost if rounded else self.exact_cost
-        first = next((k for k, cost in enumerate(costs) if cost <= (float(limit) if rounded else limit)), None)
+        limit = budget_limit(budget)
+        first = next((k for k, cost in enumerate(self.exact_cost) if cost <= limit), None)
         if first is None:  # the last row is the cheapest
             raise InvalidInputError(
                 f"budget is {budget}, the cheapest {self.answer} costs {float(self.cost[-1]):g}; give at least that"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.bill import Bill
-from formulations.instance.integers import Integers
+from formulations.instance.numbers import Numbers
 from formulations.instance.problem import PruningProblem
-from formulations.instance.usage import Usage
+from formulations.instance.usage import ForestUsage
 from formulations.shown import Card, Shown, rate
 
 NEXT = "Next: pm.apply_pruning(pruning, forest), pm.evaluate(..., X_test, y_test, costs=costs), pm.write_report(...)"
@@ -95,16 +95,19 @@ class Pruning(Shown):
         return ~self.kept & (self.kept[parent] | (parent < 0))
 
     @cached_property
-    def _bills(self) -> tuple[Bill, int]:
-        """What the rows pay, and `integer_cost`, from one pass over the usage."""
-        usage, paid = self.problem.usage, self.problem.usage.paid_by(self.kept)
-        return usage.bill(self.kept, paid), integer_cost(usage, self.problem.integers, self.kept, paid)
+    def _paid(self) -> NDArray[np.bool_]:
+        return self.problem.usage.paid_by(self.kept)
+
+    @cached_property
+    def _bill(self) -> Bill:
+        """What the rows pay."""
+        return self.problem.usage.bill(self.kept, self._paid)
 
     @property
     def bought(self) -> NDArray[np.bool_]:
         """w_{m,i}: bool, shape (M, N): example i pays item m. Items without a price, or paid once, are left out."""
         n_items = self.problem.costs.n_items
-        return self.problem.usage.paid_by(self.kept)[:-n_items].reshape(n_items, -1)
+        return self._paid[:-n_items].reshape(n_items, -1)
 
     @property
     def bought_once(self) -> NDArray[np.bool_]:
@@ -124,59 +127,37 @@ class Pruning(Shown):
     @property
     def feature_cost(self) -> float:
         """(1/N) sum_m c_m sum_i omega_i w_{m,i}, items paid once at full price: per example, in the unit of the prices."""
-        return self._bills[0].feature_cost
+        return self._bill.feature_cost
 
     @property
     def evaluation_cost(self) -> float:
         """(1/N) sum over kept splits of a_f |S_h|: per example, in the unit of the prices."""
-        return self._bills[0].evaluation_cost
+        return self._bill.evaluation_cost
 
     @property
     def cost(self) -> float:
-        """Average cost of a prediction, `feature_cost` + `evaluation_cost`; the exact cost rounded once, if prices are exact."""
-        if self.problem.integers.cost_rounding == 0:
-            return float(self.exact_cost)
-        return self.feature_cost + self.evaluation_cost
+        """Average cost of a prediction, `feature_cost` + `evaluation_cost`; the exact cost rounded once, of whole numbers."""
+        return float(self.exact_cost) if self.problem.numbers.exact else self.feature_cost + self.evaluation_cost
 
     @cached_property
     def integer_gain(self) -> int:
-        """Sum of the integer gains of the kept splits, in units of ``problem.integers.gain_unit``."""
-        return int(self.problem.integers.gain[self.kept].sum())
+        """Sum of the exact gains of the kept splits, in units of ``problem.exact_numbers.gain_unit``."""
+        return int(self.problem.exact_numbers.gain[self.kept].sum())
 
-    @property
+    @cached_property
     def integer_cost(self) -> int:
-        """The cost in units of ``problem.integers.price_unit``."""
-        return self._bills[1]
+        """The exact cost in units of ``problem.exact_numbers.price_unit``."""
+        return int(total_cost(self.problem.usage, self.problem.exact_numbers, self.kept, self._paid))
 
     @property
     def exact_cost(self) -> Fraction:
-        """The cost as a fraction; that of the integers: equal to `real_cost` up to ``integers.cost_rounding``."""
-        return self.integer_cost * self.problem.integers.price_unit
-
-    @cached_property
-    def real_cost(self) -> Fraction:
-        """The cost as a fraction, from prices and weights as they were given, even if the instance was rounded."""
-        p = self.problem
-        if p.integers.cost_rounding == 0:
-            return self.exact_cost
-        weight = [Fraction(repr(float(w))) for w in p.weights]
-        per_row = Fraction(0)
-        for price, bought in zip(p.costs.prices, self.bought, strict=True):
-            if price:
-                per_row += price * sum((weight[i] for i in bought.nonzero()[0].tolist()), Fraction(0))
-        for h in self.kept.nonzero()[0].tolist():
-            a = p.evaluation[int(p.ensemble.feature[h])]
-            if a:
-                rows = p.routing.order[p.ensemble.tree_of[h], p.routing.start[h] : p.routing.stop[h]]
-                per_row += a * sum((weight[i] for i in rows.tolist()), Fraction(0))
-        once = sum((p.costs.prices[m] for m in self.bought_once.nonzero()[0].tolist()), Fraction(0))
-        return per_row / sum(weight) + once
+        """The cost as a fraction, from prices and weights as they were given."""
+        return self.integer_cost * self.problem.exact_numbers.price_unit
 
     @property
     def exact_error(self) -> Fraction:
-        """The error as a fraction; equal to `error` up to floating point, and up to ``integers.error_rounding``."""
-        p = self.problem
-        return p.errors.of_all_roots(p.ensemble) - self.integer_gain * p.integers.gain_unit
+        """The error as a fraction; equal to `error` up to floating point."""
+        return self.problem.roots_error - self.integer_gain * self.problem.exact_numbers.gain_unit
 
     @checked
     def value(self, lam: float) -> float:
@@ -200,10 +181,11 @@ def before_and_after(pruning: Pruning) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def integer_cost(usage: Usage, integers: Integers, kept: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None) -> int:
-    """The cost of the kept splits in units of ``integers.price_unit``; `paid` is `Usage.paid_by` of them, if known already."""
+def total_cost(usage: ForestUsage, numbers: Numbers, kept: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None) -> Any:
+    """The cost of the kept splits in units of ``numbers.price_unit``; `paid` is `ForestUsage.paid_by` of them, if known."""
     paid = usage.paid_by(kept) if paid is None else paid
-    weight = usage.payers(paid, integers.weight)
-    per_row = sum(int(c) * int(w) for c, w in zip(integers.price, weight, strict=True))
-    for_all = int(integers.price[usage.once(kept)].sum()) * int(integers.weight.sum())
-    return per_row + for_all + int(integers.evaluation[kept].sum())
+    price, weight, plain = numbers.price, numbers.weight, float if numbers.gain.dtype == np.float64 else int
+    payers = usage.payers(paid, weight)
+    per_row = sum((plain(c) * plain(w) for c, w in zip(price, payers, strict=True)), plain(0))
+    for_all = plain(price[usage.once(kept)].sum()) * plain(weight.sum())
+    return per_row + for_all + plain(numbers.evaluation[kept].sum())

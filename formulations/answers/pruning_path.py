@@ -8,9 +8,9 @@ Optimal prunings shrink as lambda grows, so one number describes each split (DES
 Levels are indices into the table of breakpoints, ratios of two integers, so nothing is rounded. Levels never rise
 from parent to child.
 
-A path may also be optimal only up to a proven gap. With f the least value of any pruning and g that of the path's, both at one
-lambda, g is linear between two breakpoints and -f is convex, so the gap g - f is nowhere above the line between its bounds at
-these breakpoints:
+A path may also be optimal only up to a proven gap, if only one of rounding: each cut rounds real numbers for itself. With f the
+least value of any pruning and g that of the path's, both at one lambda, g is linear between two breakpoints and -f is convex, so
+the gap g - f is nowhere above the line between its bounds at these breakpoints:
 
     s_k  >=  g - f  at breakpoint k                                                                         (3)
 
@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.nested_rows import breakpoints_up_to
 from formulations.answers.pruning import Pruning
+from formulations.answers.solution import ROUNDING
 from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
 
@@ -44,14 +45,14 @@ NEVER = -1
 class PathCertificate:
     """One dual state that proves the path optimal for every lambda >= 0 at once.
 
-    ``dual[k] / denominator[level of tail[k]]`` integer gains of split `tail[k]` are shipped to the purchase `head[k]`
-    (arcs in the canonical order of `formulations.instance.usage_arcs`). Each split first kept at a breakpoint ships to items
-    first paid there, and the items' duals are lambda times their price there; for another lambda, scale a dual that exceeds
-    its price down to it.
+    ``dual[k] / denominator[level of tail[k]]`` gains of split `tail[k]` are shipped to the purchase `head[k]` (arcs in the
+    canonical order of `formulations.instance.usage_arcs`). Each split first kept at a breakpoint ships to items first paid
+    there, and the items' duals are lambda times their price there, or a little less; for another lambda, scale a dual that
+    exceeds its price down to it. Gains are in ``problem.numbers.gain_unit``.
     """
 
     dual: NDArray[np.int64]
-    denominator: tuple[int, ...]
+    denominator: tuple[int | Fraction, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +136,7 @@ class PruningPath(NestedPrunings):
     @property
     def method(self) -> str:  # type: ignore[override]
         """How the prunings were found: optimal, or only up to a gap."""
-        return "near-optimal" if any(self.gaps) else "optimal"
+        return "near-optimal" if self.relative_gap > ROUNDING else "optimal"
 
     @cached_property
     def rows_kept(self) -> NDArray[np.int32]:
@@ -175,6 +176,11 @@ class PruningPath(NestedPrunings):
         ends = zip(pairwise([*of_attainable, 0]), pairwise([*of_roots, 0]), strict=True)
         return float(max(min(max(a), max(b)) for a, b in ends))
 
+    def _proven(self) -> tuple[str, ...]:
+        """What rounding may hide."""
+        gap = self.relative_gap
+        return (f"Proven at every lambda up to a relative gap of {gap:.1g}.",) if gap else ()
+
     def _least_error_from(self, first: int) -> int:
         """Errors never fall along the path."""
         return first
@@ -194,7 +200,7 @@ class PruningPath(NestedPrunings):
         return self[self.row_at_lam(lam)]
 
     def __repr__(self) -> str:
-        gap = f", relative gap {self.relative_gap:.2g}" if any(self.gaps) else ""
+        gap = f", relative gap {self.relative_gap:.1g}" if any(self.gaps) else ""
         return f"PruningPath({len(self.breakpoints)} breakpoints, {self.ends}{gap})"
 
 

@@ -6,6 +6,7 @@ Everything is a minimisation of (OBJ), see `formulations.instance.problem`:  bou
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -36,6 +37,34 @@ class Status(StrEnum):
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
     UNKNOWN = "unknown"
+
+
+ROUNDING = 1e-9
+"""OPTIMAL may leave open what rounding can hide: at most this share of the answer's own value."""
+
+FLOAT_ROUNDING = 1e-12
+"""What floating point may hide of a stated value and bound, as a share of the error of the all-roots forest."""
+
+
+def status_of(gap: float, value: float, roots: float) -> Status:
+    """OPTIMAL where no more is open than rounding can hide: the one rule of all engines, for a lambda, a budget and limits.
+
+    Parameters
+    ----------
+    gap
+        between the value and the bound that is proven in the numbers that the user gave.
+    value
+        of the answer.
+    roots
+        the error of the all-roots forest.
+    """
+    hidden = max(ROUNDING * abs(value), FLOAT_ROUNDING * roots, sys.float_info.min)
+    return Status.OPTIMAL if gap <= hidden else Status.FEASIBLE
+
+
+def rounding_in_words(gap: float, value: float) -> str:
+    """What an optimal answer says of the rounding, empty where that is nothing."""
+    return f" up to a rounding of {gap / abs(value) if value else gap:.1g} of it" if gap > 0 else ""
 
 
 class StopReason(StrEnum):
@@ -149,8 +178,6 @@ class Solution(Shown):
         error + lam * cost of `pruning`, computed from the problem; inf without one.
     bound
         proven lower bound of the optimum.
-    tolerance
-        relative gap up to which `status` says OPTIMAL; 0 for engines in exact arithmetic.
     certificate
         what proves the bound.
     stats
@@ -178,7 +205,6 @@ class Solution(Shown):
     value: float
     bound: float
     stopped: StopReason = StopReason.CONVERGED
-    tolerance: float = 0.0
     certificate: Certificate | None = None
     stats: Mapping[str, float] = field(default_factory=dict)
     method: str = ""
@@ -198,27 +224,25 @@ class Solution(Shown):
         """
         if self.pruning is None:
             return math.inf
-        roots = Pruning.all_roots(self.problem).error
-        if self.gap <= 1e-12 * roots:
+        roots = float(self.problem.roots_error)
+        if self.gap <= FLOAT_ROUNDING * roots:
             return 0.0
         attainable = roots - self.bound
         return self.gap / attainable if attainable > 0 else math.inf
 
     @property
     def status(self) -> Status:
-        """OPTIMAL where the relative gap is at most `tolerance`, else FEASIBLE, or UNKNOWN without a pruning.
-
-        Where almost nothing can be gained the relative gap is meaningless: a gap of at most `tolerance` / 100 of the all-roots
-        forest's value is OPTIMAL too.
-        """
+        """OPTIMAL where no more is open than rounding can hide, see `status_of`; else FEASIBLE, UNKNOWN without a pruning."""
         if self.pruning is None:
             return Status.UNKNOWN
-        small = self.gap <= self.tolerance / 100 * Pruning.all_roots(self.problem).error
-        return Status.OPTIMAL if small or self.relative_gap <= self.tolerance else Status.FEASIBLE
+        return status_of(self.gap, self.value, float(self.problem.roots_error))
 
     def _card(self) -> Card:
         rows = () if self.pruning is None else before_and_after(self.pruning)
-        found: tuple[str, ...] = (f"error + lambda * cost: {self.value:.9g}; proven: no pruning has less than {self.bound:.9g}.",)
+        proven = f"error + lambda * cost: {self.value:.9g}; proven: no pruning has less than {self.bound:.9g}"
+        if self.status is Status.OPTIMAL:
+            proven += rounding_in_words(self.gap, self.value)
+        found: tuple[str, ...] = (f"{proven}.",)
         if self.stopped is StopReason.MEMORY_LIMIT and "core_cut_bytes" in self.stats:
             found += (what_memory_left_open(self.stats, self.gap, self.relative_gap),)
         by = f" by {self.method}" if self.method else ""

@@ -1,9 +1,6 @@
 """The trees of a forest as plain NumPy arrays.
 
-All trees share one numbering of nodes. Tree t has the nodes ``tree_start[t] .. tree_start[t+1]-1``. Its root comes
-first, and every child has a larger number than its parent. So a loop over ascending numbers visits parents before
-children, and a loop over descending numbers visits children before parents. Every algorithm of the package relies
-on that, and none needs recursion.
+Nodes are numbered as in `formulations.instance.forest`: parents before children.
 """
 
 from __future__ import annotations
@@ -17,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.instance.forest import Forest
 from formulations.instance.survival import SurvivalCurves
 from formulations.instance.tree_loss import TreeLoss, misclassification_loss, usual_loss
 
@@ -56,7 +54,7 @@ class MadeFeatures(Protocol):
 
 @checked
 @dataclass(frozen=True, eq=False)
-class Ensemble:
+class Ensemble(Forest):
     """An averaged ensemble of T decision trees with n nodes in all.
 
     Parameters
@@ -124,10 +122,9 @@ class Ensemble:
     made: Annotated[MadeFeatures, "how features are made from raw columns"] | None = None
     curves: SurvivalCurves | None = None
     parent: NDArray[np.int32] = field(init=False)
-    depth: NDArray[np.int32] = field(init=False)
 
     def __post_init__(self) -> None:
-        n = self.n_nodes
+        n = len(self.left)
         for name in ("left", "right", "feature", "threshold", "missing_left", "value"):
             if len(getattr(self, name)) != n:
                 raise InvalidInputError(f"ensemble: {name} has {len(getattr(self, name))} entries, left has {n}: one a node")
@@ -150,50 +147,11 @@ class Ensemble:
         parent = np.full(n, -1, dtype=np.int32)
         parent[ids] = parents
         object.__setattr__(self, "parent", parent)
-        object.__setattr__(self, "depth", _depths(parent, split, self.left, self.right))
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes of all trees."""
-        return int(self.left.shape[0])
-
-    @property
-    def n_trees(self) -> int:
-        """T, the number of trees."""
-        return int(self.tree_start.shape[0]) - 1
 
     @cached_property
     def is_split(self) -> NDArray[np.bool_]:
         """bool, shape (n,): the internal nodes."""
         return self.left >= 0
-
-    @property
-    def n_splits(self) -> int:
-        """Number of internal nodes of all trees."""
-        return int(self.is_split.sum())
-
-    @cached_property
-    def tree_of(self) -> NDArray[np.int32]:
-        """int32, shape (n,): the tree that a node belongs to."""
-        return np.repeat(np.arange(self.n_trees, dtype=np.int32), np.diff(self.tree_start))
-
-    @cached_property
-    def roots(self) -> NDArray[np.int64]:
-        """int64, shape (T,): the root of each tree."""
-        return self.tree_start[:-1]
-
-    @checked
-    def nodes_of(self, t: int) -> slice:
-        """The nodes of tree t, for indexing arrays over all nodes.
-
-        Raises
-        ------
-        InvalidInputError
-            if there is no tree t.
-        """
-        if not 0 <= t < self.n_trees:
-            raise InvalidInputError(f"ensemble: there is no tree {t}; it has the trees 0 to {self.n_trees - 1}")
-        return slice(int(self.tree_start[t]), int(self.tree_start[t + 1]))
 
     @checked
     def only_tree(self, t: int) -> Ensemble:
@@ -217,14 +175,6 @@ class Ensemble:
             value=self.value[nodes],
             curves=None if self.curves is None else self.curves.only_tree(t),
         )
-
-    @checked
-    def gains(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
-        """error_h - error_left - error_right at splits, 0 at leaves; shape (n,)."""
-        gain = np.zeros(self.n_nodes)
-        split = np.flatnonzero(self.is_split)
-        gain[split] = error[split] - error[self.left[split]] - error[self.right[split]]
-        return gain
 
     @property
     def n_outputs(self) -> int:
@@ -329,21 +279,3 @@ class Ensemble:
         task = self.task if self.n_outputs == 1 else f"{self.task} of {self.n_outputs} outputs"
         task = task if self.curves is None else f"survival at {len(self.curves.times)} event times"
         return f"Ensemble({self.n_trees} trees, {self.n_splits} splits, {self.n_features} features, {task})"
-
-
-def _depths(
-    parent: NDArray[np.int32],
-    split: NDArray[np.int64],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-) -> NDArray[np.int32]:
-    """Distance of each node from its root, computed level by level."""
-    depth = np.zeros(parent.shape[0], dtype=np.int32)
-    level = split[parent[split] < 0]
-    d = 0
-    while level.size:
-        d += 1
-        below = np.concatenate([left[level], right[level]])
-        depth[below] = d
-        level = below[left[below] >= 0]
-    return depth

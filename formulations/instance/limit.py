@@ -206,5 +206,4 @@ def budget_limit(budget: object, name: str = "budget", *, unit: Fraction | None 
 
 def limit_of_mean_cost(problem: PruningProblem, budget: object, name: str = "budget") -> Fraction:
     """(5) for the mean cost of an example, in the unit of the prices."""
-    integers = problem.integers
-    return budget_limit(budget, name, unit=None if integers.cost_rounding else integers.price_unit)
+    return budget_limit(budget, name, unit=problem.numbers.price_unit if problem.numbers.exact else None)

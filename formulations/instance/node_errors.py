@@ -18,6 +18,7 @@ from scipy.special import xlogy
 
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.forest import Forest
 from formulations.instance.routing import Routing, range_sums
 from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import TreeLoss, check_counts
@@ -73,7 +74,7 @@ class NodeErrors:
             return self.components[0].source
         return " + ".join(f"{float(c.share):g} {c.source}" for c in self.components)
 
-    def per_node(self, ensemble: Ensemble) -> NDArray[np.float64]:
+    def per_node(self, ensemble: Forest) -> NDArray[np.float64]:
         """float64, shape (n,): (1), each node's part of the error in the units of (OBJ)."""
         total = np.zeros(ensemble.n_nodes)
         for c in self.components:
@@ -81,12 +82,12 @@ class NodeErrors:
             total += c.e * scale[ensemble.tree_of]
         return total
 
-    def only_tree(self, ensemble: Ensemble, t: int) -> NodeErrors:
+    def only_tree(self, ensemble: Forest, t: int) -> NodeErrors:
         """The errors of tree t's nodes."""
         nodes = ensemble.nodes_of(t)
         return NodeErrors(tuple(replace(c, e=c.e[nodes], weight=c.weight[t : t + 1]) for c in self.components))
 
-    def of_all_roots(self, ensemble: Ensemble) -> Fraction:
+    def of_all_roots(self, ensemble: Forest) -> Fraction:
         """The error of the forest cut down to its roots, as a fraction; each float counts with its exact binary value."""
         return sum(
             (

@@ -10,7 +10,7 @@ require any others. The optimal closures shrink as lambda grows, so one number f
 
 Where several closures are optimal, (2) describes the smallest. A node's level is at most the level of each node that it requires.
 
-In integers, as in `formulations.instance.integers`,
+In integers,
 
     error of a closure = base_error - gain_unit * sum of gain[v] over its nodes                                            (3)
     cost of a closure  = base_cost + price_unit * sum of price[v] over its nodes                                           (4)
@@ -34,26 +34,30 @@ from numpy.typing import NDArray
 from formulations.answers.nested_rows import NestedRows, breakpoints_up_to, row_sums
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact, fraction
-from formulations.instance.integers import (
-    GRID_BITS,
-    MOST_PRICE_BITS,
-    PRODUCT_BITS,
-    InUnits,
-    Multiples,
-    room_for_gains,
-    room_for_prices,
-    whole_multiples,
-)
+from formulations.instance.numbers import PRODUCT_BITS, Multiples, whole_multiples
 
 if TYPE_CHECKING:
     import pandas as pd
+
+GRID_BITS = 50
+"""Largest number of bits of a rounded sum; a float64 has hardly more."""
+
+MOST_PRICE_BITS = 30
+"""Number of bits left to prices when gains and prices together do not fit."""
 
 NEAR = Fraction(1, 1000)
 """How far a float may be from a whole multiple of its unit, in that unit."""
 
 
 @dataclass(frozen=True, eq=False)
-class ClosureIntegers(InUnits):
+class Rounded(Multiples):
+    """Numbers as whole multiples of a unit, and how far all of them together can be from the real ones."""
+
+    rounding: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class ClosureIntegers:
     """Gains and prices as int64, with their units and bounds on the rounding."""
 
     # gain, price: int64, shape (n,): in `gain_unit` of error (3) and in `price_unit` of cost (4).
@@ -69,6 +73,16 @@ class ClosureIntegers(InUnits):
     # was rounded.
     error_rounding: float
     cost_rounding: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing was rounded."""
+        return self.error_rounding == 0.0 and self.cost_rounding == 0.0
+
+    @property
+    def lam_unit(self) -> Fraction:
+        """Lambda of one integer gain for one integer price."""
+        return self.gain_unit / self.price_unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +158,11 @@ class ParametricClosure:
         gain, price = (_read(getattr(self, f"{name}"), getattr(self, f"{name}_unit"), name) for name in ("gain", "price"))
         gains, prices = _exact(gain), _exact(price)
         if gains is None or (gains.bits > MOST_PRICE_BITS + 1 and (prices is None or gains.bits + prices.bits > PRODUCT_BITS)):
-            gains = _rounded(gain, room_for_gains(None if prices is None else prices.bits))
+            gains = _rounded(
+                gain, min(GRID_BITS, PRODUCT_BITS - min(MOST_PRICE_BITS, MOST_PRICE_BITS if prices is None else prices.bits))
+            )
         if prices is None or gains.bits + prices.bits > PRODUCT_BITS:
-            prices = _rounded(price, room_for_prices(gains.bits))
+            prices = _rounded(price, min(GRID_BITS, PRODUCT_BITS - gains.bits))
         return ClosureIntegers(
             gain=gains.count,
             price=prices.count,
@@ -226,10 +242,23 @@ class ClosurePath(NestedRows):
         """By how much the error of each row is below that of the empty closure, in ``problem.integers.gain_unit``."""
         return tuple(row_sums(len(self), self.level, self.problem.integers.gain).tolist())
 
-    def _real_cost(self) -> NDArray[np.float64]:
+    @property
+    def units(self) -> tuple[Fraction, Fraction]:
+        """Of an integer gain and an integer price."""
+        return self.problem.integers.gain_unit, self.problem.integers.price_unit
+
+    @cached_property
+    def cost(self) -> NDArray[np.float64]:
+        """Cost of each row, at the prices before rounding."""
+        if not self.problem.integers.cost_rounding:
+            return np.array([float(c) for c in self.exact_cost])
         return float(self.problem.base_cost) + row_sums(len(self), self.level, self.problem.price)
 
-    def _real_error(self) -> NDArray[np.float64]:
+    @cached_property
+    def error(self) -> NDArray[np.float64]:
+        """Error of each row, by the gains before rounding."""
+        if not self.problem.integers.error_rounding:
+            return np.array([float(e) for e in self.exact_error])
         return float(self.problem.base_error) - row_sums(len(self), self.level, self.problem.gain)
 
     @cached_property
@@ -306,17 +335,17 @@ def _read_base(number: float | Fraction, unit: Fraction | None, name: str, read:
     return count * unit if abs(value / unit - count) <= NEAR else value
 
 
-def _exact(numbers: Sequence[Fraction]) -> Multiples | None:
+def _exact(numbers: Sequence[Fraction]) -> Rounded | None:
     """The numbers as whole multiples of a common unit; None if their sum takes too many bits."""
     counts, unit = whole_multiples(numbers)
-    return Multiples(np.array(counts, dtype=np.int64), unit) if sum(map(abs, counts)).bit_length() <= GRID_BITS else None
+    return Rounded(np.array(counts, dtype=np.int64), unit) if sum(map(abs, counts)).bit_length() <= GRID_BITS else None
 
 
-def _rounded(numbers: Sequence[Fraction], bits: int) -> Multiples:
+def _rounded(numbers: Sequence[Fraction], bits: int) -> Rounded:
     """Round to the finest binary grid on which the sum has the given number of bits; only 0 is rounded to 0."""
     total = sum(map(abs, numbers), Fraction(0))
     exponent = bits - 2 - math.floor(math.log2(total.numerator) - math.log2(total.denominator))
     unit = Fraction(2) ** -exponent
     counts = [round(x / unit) or (x > 0) - (x < 0) for x in numbers]  # no price is lost
     slack = sum((abs(x - w * unit) for x, w in zip(numbers, counts, strict=True)), Fraction(0))
-    return Multiples(np.array(counts, dtype=np.int64), unit, math.nextafter(float(slack), math.inf) if slack else 0.0)
+    return Rounded(np.array(counts, dtype=np.int64), unit, math.nextafter(float(slack), math.inf) if slack else 0.0)

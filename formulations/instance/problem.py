@@ -9,10 +9,10 @@ included. lam is error per unit of cost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,21 +20,22 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.arguments import checked
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.integers import Integers, to_integers
+from formulations.instance.forest import Forest
 from formulations.instance.node_errors import NodeErrors
-from formulations.instance.reduction import Groups, Ties, reduced_errors, reduced_integers, reduced_usage
+from formulations.instance.numbers import Numbers, engine_numbers, exact_numbers, real_gains
+from formulations.instance.reduction import Groups, Ties, reduced_errors, reduced_numbers, reduced_usage
 from formulations.instance.routing import Routing
 from formulations.instance.row_blocks import RowBlocks
-from formulations.instance.usage import Usage
+from formulations.instance.usage import ForestUsage, Usage
 from formulations.instance.usage_arcs import UsageArcs
 from formulations.shown import Card, Shown
 
 
 @dataclass(frozen=True, eq=False)
-class PruningProblem(Shown):
-    """The choice of the splits of a forest to keep, see (OBJ).
+class Core:
+    """What engines see of an instance: a forest without thresholds, what its splits charge, and numbers.
 
-    Build it with `PruningProblem.build`, or from a fitted forest with `prunemodels.problem_from_forest`.
+    A user's `PruningProblem` is one, and so is its reduction, in which a split may have any number of children.
 
     Parameters
     ----------
@@ -43,87 +44,23 @@ class PruningProblem(Shown):
     errors
         e_h of every node and W_t of every tree, each >= 0. Gains may be negative all the same: on data that a tree was not grown
         on, the children of a split can be wrong more often than the split itself.
-    integers
-        the same instance in integers, for exact arithmetic.
-
-    Examples
-    --------
-    >>> from prunemodels.example import problem
-    >>> problem
-    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
-    >>> problem.n_rows, problem.n_usage_arcs, problem.costs.names[:2]
-    (150, 3800, ('radius', 'texture'))
+    numbers
+        gains, prices and weights for engines, see `formulations.instance.numbers`.
     """
 
-    usage: Usage
+    usage: ForestUsage
     errors: NodeErrors
-    integers: Integers
-
-    @classmethod
-    @checked
-    def build(
-        cls,
-        ensemble: Ensemble,
-        errors: NodeErrors,
-        X: object,
-        costs: CostItems,
-        *,
-        sample_weight: ArrayLike | None = None,
-        evaluation_cost: EvaluationCost = 0,
-    ) -> Self:
-        """Route the cost sample and set up the instance.
-
-        Parameters
-        ----------
-        X, sample_weight, evaluation_cost
-            as in `Usage.build`.
-
-        Raises
-        ------
-        InvalidInputError
-            for sizes that do not fit each other, and for negative or non-finite numbers.
-        CapacityOverflowError
-            for prices or weights too far apart for 64-bit integers.
-        """
-        if ensemble.made is not None:
-            ensemble.made.check(X)
-        usage = Usage.build(ensemble, costs, X, sample_weight=sample_weight, evaluation_cost=evaluation_cost)
-        return cls.of(usage, errors)
-
-    @classmethod
-    @checked
-    def of(cls, usage: Usage, errors: NodeErrors) -> Self:
-        """The instance with this usage and these errors; nothing is routed.
-
-        Raises
-        ------
-        CapacityOverflowError
-            for prices or weights too far apart for 64-bit integers.
-        """
-        u = usage
-        return cls(u, errors, to_integers(u.ensemble, errors, u.costs, u.weights, u.evaluation, u.routing))
-
-    @checked
-    def only_tree(self, t: int) -> PruningProblem:
-        """The instance of one tree alone: the error is that of this tree, and it shares no purchases with others.
-
-        Raises
-        ------
-        InvalidInputError
-            if there is no tree t.
-        """
-        return PruningProblem.of(self.usage.only_tree(t), self.errors.only_tree(self.ensemble, t))
-
-    @checked
-    def reduced(self, ties: Ties = "smallest") -> Reduced:
-        """The instance that engines solve: `formulations.instance.reduction` for optima with these ties; made once."""
-        if ties not in self._reductions:
-            self._reductions[ties] = Reduced.of(self, ties)
-        return self._reductions[ties]
+    numbers: Numbers
 
     @cached_property
-    def _reductions(self) -> dict[Ties, Reduced]:
-        return {}
+    def exact_numbers(self) -> Numbers:
+        """The numbers as they were given, in integers: what is stated of an answer comes from these."""
+        return self.numbers if self.numbers.exact else exact_numbers(self.usage, self.errors)
+
+    @cached_property
+    def roots_error(self) -> Fraction:
+        """The error of the forest of single leaves."""
+        return self.errors.of_all_roots(self.ensemble)
 
     @cached_property
     def node_error(self) -> NDArray[np.float64]:
@@ -132,26 +69,30 @@ class PruningProblem(Shown):
 
     @cached_property
     def gain(self) -> NDArray[np.float64]:
-        """g_h = error_h - error_left - error_right at splits, 0 at leaves; may be negative. Shape (n,)."""
-        return self.ensemble.gains(self.node_error)
+        """g_h = error_h - sum of its children's errors at splits, 0 at leaves; may be negative. Shape (n,)."""
+        return self.ensemble.gains(self.node_error) if self.numbers.exact else self.numbers.gain
+
+    @cached_property
+    def gain_lost(self) -> NDArray[np.float64]:
+        """What floating point may have lost of each gain: 2^-50 of the errors that it is a difference of; shape (n,)."""
+        return 2.0**-50 * (2.0 * self.node_error - self.gain)
 
     @cached_property
     def n_usage_arcs(self) -> int:
         """Number of usage arcs of the whole instance, the size of its network."""
         return int(self.usage.arcs_per_node.sum())
 
-    def purchase_price(self) -> NDArray[np.int64]:
-        """Integer price of every purchase, in the numbering of `UsageArcs`. Shape (M N + M,)."""
-        ints = self.integers
-        return self.usage.by_purchase(ints.price, ints.weight, ints.price * ints.weight.sum())
+    def purchase_price(self, numbers: Numbers | None = None) -> NDArray[Any]:
+        """The price of every purchase in some `numbers`, default: the engines'; numbered as `UsageArcs`. Shape (M N + M,)."""
+        own = self.numbers if numbers is None else numbers
+        return self.usage.by_purchase(own.price, own.weight, own.price * own.weight.sum())
 
-    @checked
     def usage_arcs(self, nodes: NDArray[np.int32] | None = None) -> UsageArcs:
         """Usage arcs of the given splits (default: all), in canonical order."""
         return self.usage.arcs(nodes)
 
     @property
-    def ensemble(self) -> Ensemble:
+    def ensemble(self) -> Forest:
         """The trees."""
         return self.usage.ensemble
 
@@ -159,16 +100,6 @@ class PruningProblem(Shown):
     def costs(self) -> CostItems:
         """Items, prices, and what each feature needs."""
         return self.usage.costs
-
-    @property
-    def X(self) -> object:  # noqa: N802
-        """The cost sample as it was given."""
-        return self.usage.X
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """The rows of X with positive weight."""
-        return self.usage.rows
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -210,6 +141,111 @@ class PruningProblem(Shown):
         """The routing, cut into blocks of rows that fit a cache."""
         return self.usage.row_blocks
 
+
+@dataclass(frozen=True, eq=False)
+class PruningProblem(Core, Shown):
+    """The choice of the splits of a forest to keep, see (OBJ).
+
+    Build it with `PruningProblem.build`, or from a fitted forest with `prunemodels.problem_from_forest`.
+
+    Parameters
+    ----------
+    usage
+        trees, prices and cost sample: what any set of kept splits costs. Its main attributes are attributes here too.
+    errors, numbers
+        as of `Core`.
+
+    Examples
+    --------
+    >>> from prunemodels.example import problem
+    >>> problem
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
+    >>> problem.n_rows, problem.n_usage_arcs, problem.costs.names[:2]
+    (150, 3800, ('radius', 'texture'))
+    """
+
+    usage: Usage
+
+    @classmethod
+    @checked
+    def build(
+        cls,
+        ensemble: Ensemble,
+        errors: NodeErrors,
+        X: object,
+        costs: CostItems,
+        *,
+        sample_weight: ArrayLike | None = None,
+        evaluation_cost: EvaluationCost = 0,
+    ) -> Self:
+        """Route the cost sample and set up the instance.
+
+        Parameters
+        ----------
+        X, sample_weight, evaluation_cost
+            as in `Usage.build`.
+
+        Raises
+        ------
+        InvalidInputError
+            for sizes that do not fit each other, and for negative or non-finite numbers.
+        CapacityOverflowError
+            for prices, weights and errors so far apart that no float holds their ratios.
+        """
+        if ensemble.made is not None:
+            ensemble.made.check(X)
+        usage = Usage.build(ensemble, costs, X, sample_weight=sample_weight, evaluation_cost=evaluation_cost)
+        return cls.of(usage, errors)
+
+    @classmethod
+    @checked
+    def of(cls, usage: Usage, errors: NodeErrors) -> Self:
+        """The instance with this usage and these errors; nothing is routed.
+
+        Raises
+        ------
+        CapacityOverflowError
+            for prices, weights and errors so far apart that no float holds their ratios.
+        """
+        return cls(usage, errors, engine_numbers(usage, errors))
+
+    @checked
+    def only_tree(self, t: int) -> PruningProblem:
+        """The instance of one tree alone: the error is that of this tree, and it shares no purchases with others.
+
+        Raises
+        ------
+        InvalidInputError
+            if there is no tree t.
+        """
+        return PruningProblem.of(self.usage.only_tree(t), self.errors.only_tree(self.ensemble, t))
+
+    @checked
+    def reduced(self, ties: Ties = "smallest") -> Reduced:
+        """The instance that engines solve: `formulations.instance.reduction` for optima with these ties; made once."""
+        if ties not in self._reductions:
+            self._reductions[ties] = Reduced.of(self, ties)
+        return self._reductions[ties]
+
+    @cached_property
+    def _reductions(self) -> dict[Ties, Reduced]:
+        return {}
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """The trees."""
+        return self.usage.ensemble
+
+    @property
+    def X(self) -> object:  # noqa: N802
+        """The cost sample as it was given."""
+        return self.usage.X
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The rows of X with positive weight."""
+        return self.usage.rows
+
     def _card(self) -> Card:
         e, rows = self.ensemble, f"{self.n_rows:,} examples"
         prices = sorted(float(price) for price in self.costs.price)
@@ -230,15 +266,31 @@ class PruningProblem(Shown):
 
 
 @dataclass(frozen=True, eq=False)
+class ReducedCore(Core):
+    """The core of a reduction, which knows what it is a reduction of."""
+
+    whole: Core
+    groups: Groups
+
+    @cached_property
+    def exact_numbers(self) -> Numbers:
+        """Sums of the exact numbers of the whole instance: the reduction's own errors are sums of floats."""
+        return self.numbers if self.numbers.exact else reduced_numbers(self.whole.exact_numbers, self.groups)
+
+
+@dataclass(frozen=True, eq=False)
 class Reduced:
     """An instance of groups of splits, see `formulations.instance.reduction`, and which splits they are."""
 
     groups: Groups
-    problem: PruningProblem
+    core: Core
 
     @classmethod
-    def of(cls, problem: PruningProblem, ties: Ties) -> Self:
+    def of(cls, problem: Core, ties: Ties) -> Self:
         """The reduction for optima with these ties."""
-        groups = Groups.of_splits(problem.usage, problem.errors, problem.integers, ties)
+        groups = Groups.of_splits(problem.usage, problem.errors, problem.numbers, ties)
         usage, errors = reduced_usage(problem.usage, groups), reduced_errors(problem.errors, groups)
-        return cls(groups, PruningProblem(usage, errors, reduced_integers(problem.integers, groups)))
+        numbers = reduced_numbers(problem.numbers, groups)
+        if not numbers.exact:  # a sum of floats would lose more than the difference of the errors
+            numbers = replace(numbers, gain=real_gains(usage.ensemble, errors))
+        return cls(groups, ReducedCore(usage, errors, numbers, problem, groups))

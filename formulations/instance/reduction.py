@@ -38,49 +38,21 @@ take what the group below them has left over.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.ensemble import Ensemble
-from formulations.instance.integers import Integers
+from formulations.instance.forest import PlainForest
 from formulations.instance.node_errors import NodeErrors
-from formulations.instance.usage import Usage
+from formulations.instance.numbers import Numbers
+from formulations.instance.routing import Amount
+from formulations.instance.usage import ForestUsage
 from formulations.instance.usage_arcs import Charges
 
 Ties = Literal["smallest", "largest"]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class GroupedForest(Ensemble):
-    """Trees of groups, whose splits may have any number of children: for engines, which read the parents alone.
-
-    `left`, `right`, thresholds and values say nothing; `feature` is the payer's.
-    """
-
-    above: NDArray[np.int32] = field(kw_only=True)  # int32, shape (n,): the parents, -1 at roots
-    splits: NDArray[np.bool_] = field(kw_only=True)  # bool, shape (n,): the nodes that are groups; the others are leaves
-
-    def __post_init__(self) -> None:
-        depth = np.zeros(self.above.size, dtype=np.int32)
-        _count_depths(self.above, depth)
-        object.__setattr__(self, "parent", self.above)
-        object.__setattr__(self, "depth", depth)
-
-    @cached_property
-    def is_split(self) -> NDArray[np.bool_]:
-        """bool, shape (n,): the groups."""
-        return self.splits
-
-    def gains(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The error of each group less those of its children, 0 at leaves; shape (n,)."""
-        below = self.parent >= 0
-        children = np.bincount(self.parent[below], weights=error[below], minlength=self.n_nodes)
-        return np.where(self.splits, error - children, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +70,12 @@ class Groups:
     leaf_of_rest: NDArray[np.int32]  # int32: the leaf of the reduced forest that each of them is a part of
 
     @classmethod
-    def of_splits(cls, usage: Usage, errors: NodeErrors, integers: Integers, ties: Ties) -> Groups:
+    def of_splits(cls, usage: ForestUsage, errors: NodeErrors, numbers: Numbers, ties: Ties) -> Groups:
         """(1) to (3)."""
         ensemble = usage.ensemble
-        free = (usage.arcs_per_node == 0) & (integers.evaluation == 0)
-        places, sums = np.full((4, free.size), -1, dtype=np.int32), np.zeros((3, free.size), dtype=np.int64)
-        _group(ensemble.parent, integers.gain, ensemble.is_split, free, ties == "largest", places, sums)
+        free = (usage.arcs_per_node == 0) & (numbers.evaluation == 0)
+        places, sums = np.full((4, free.size), -1, dtype=np.int32), np.zeros((3, free.size), dtype=numbers.gain.dtype)
+        _group(ensemble.parent, numbers.gain, ensemble.is_split, free, ties == "largest", places, sums)
         top, payer = places[:2]
         firsts = np.flatnonzero(top == np.arange(top.size)).astype(np.int32)
         gone = ensemble.roots[top[ensemble.roots] < 0].astype(np.int32)
@@ -124,12 +96,16 @@ class Groups:
         is_group = np.arange(first.size) < firsts.size
         return cls(node[top], own[order], first[order], is_group[order], parent[order], rest, leaf.astype(np.int32))
 
-    def sums(self, amount: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The sum over the splits of each group, 0 at leaves; int64, shape (r,)."""
-        total = np.zeros(self.payer.size, dtype=np.int64)
+    def sums(self, amount: NDArray[Amount]) -> NDArray[Amount]:
+        """The sum over the splits of each group, 0 at leaves; shape (r,)."""
+        total: NDArray[Amount] = np.zeros(self.payer.size, dtype=amount.dtype)
         grouped = self.of >= 0
         np.add.at(total, self.of[grouped], amount[grouped])
         return total
+
+    def of_pruning(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The groups that a pruning of the forest keeps whole, as one of the reduced forest; bool, shape (r,)."""
+        return self.is_group & kept[self.payer]
 
     def kept(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(4) for a pruning of the reduced forest; bool, shape (n,)."""
@@ -143,7 +119,7 @@ class Groups:
         """(6); float64, shape (n,)."""
         return np.where(self.of >= 0, weight[self.of], 0.0)
 
-    def duals(self, dual: NDArray[np.int64], usage: Usage) -> NDArray[np.int64]:
+    def duals(self, dual: NDArray[np.int64], usage: ForestUsage) -> NDArray[np.int64]:
         """(5): duals on the usage arcs of the forest, whose usage this is, from those of the reduced one."""
         pays = np.zeros(self.of.size, dtype=bool)
         pays[self.payer[self.is_group]] = True
@@ -169,31 +145,18 @@ class Groups:
         return new
 
 
-def reduced_usage(usage: Usage, groups: Groups) -> Usage:
+def reduced_usage(usage: ForestUsage, groups: Groups) -> ForestUsage:
     """The usage of the groups; rows, prices and the order of the rows are the forest's."""
     forest, charges, routing = usage.ensemble, usage.charges, usage.routing
     nodes = groups.payer
     count = np.where(groups.is_group, charges.start[nodes + 1] - charges.start[nodes], 0)
     start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(count)])
     place = np.repeat(charges.start[nodes] - start[:-1], count) + np.arange(start[-1])
-    none, tree_start = (
-        np.broadcast_to(np.int32(-1), nodes.size),
-        np.searchsorted(forest.tree_of[nodes], np.arange(forest.n_trees + 1)),
-    )
-    grouped = GroupedForest(
-        tree_start=tree_start.astype(np.int64),
-        left=none,
-        right=none,
-        feature=np.where(groups.is_group, forest.feature[nodes], np.int32(-1)),
-        threshold=np.broadcast_to(0.0, nodes.size),
-        missing_left=np.broadcast_to(np.False_, nodes.size),
-        value=np.broadcast_to(0.0, (nodes.size, forest.value.shape[1])),
-        **{name: getattr(forest, name) for name in ("n_features", "task", "classes", "feature_names", "judged_by", "made")},
-        above=groups.above,
-        splits=groups.is_group,
-    )
+    tree_start = np.searchsorted(forest.tree_of[nodes], np.arange(forest.n_trees + 1)).astype(np.int64)
+    feature = np.where(groups.is_group, forest.feature[nodes], np.int32(-1))  # the payer's
+    grouped = PlainForest(tree_start, groups.above, feature, groups.is_group)
     where = replace(routing, start=routing.start[nodes], stop=routing.stop[nodes])
-    return replace(usage, ensemble=grouped, charges=Charges(start, charges.item[place]), routing=where)
+    return ForestUsage(grouped, usage.costs, usage.evaluation, Charges(start, charges.item[place]), usage.weights, where)
 
 
 def reduced_errors(errors: NodeErrors, groups: Groups) -> NodeErrors:
@@ -207,16 +170,9 @@ def reduced_errors(errors: NodeErrors, groups: Groups) -> NodeErrors:
     return NodeErrors(tuple(components))
 
 
-def reduced_integers(integers: Integers, groups: Groups) -> Integers:
+def reduced_numbers(numbers: Numbers, groups: Groups) -> Numbers:
     """Gains and evaluation prices of the groups, in the same units."""
-    return replace(integers, gain=groups.sums(integers.gain), evaluation=groups.sums(integers.evaluation))
-
-
-@njit(cache=True)
-def _count_depths(parent, depth):  # type: ignore[no-untyped-def]
-    for h in range(parent.shape[0]):
-        if parent[h] >= 0:
-            depth[h] = depth[parent[h]] + 1
+    return replace(numbers, gain=groups.sums(numbers.gain), evaluation=groups.sums(numbers.evaluation))
 
 
 @njit(cache=True)

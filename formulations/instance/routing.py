@@ -24,10 +24,11 @@ from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import real_array, refuse_unreal
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.forest import Forest
 from formulations.memory import scratch_array, too_large
 from formulations.sparse_arrays import check_sparse, dense_array
 
-Amount = TypeVar("Amount", np.int64, np.float64)
+Amount = TypeVar("Amount", np.int64, np.float64, np.object_)
 
 
 class Reached(NamedTuple):
@@ -62,7 +63,7 @@ class Routing:
         """N, the number of rows that were routed."""
         return int(self.order.shape[1])
 
-    def node_sums(self, ensemble: Ensemble, amounts: NDArray[Amount]) -> NDArray[Amount]:
+    def node_sums(self, ensemble: Forest, amounts: NDArray[Amount]) -> NDArray[Amount]:
         """Sum of the amounts of the rows that reach each node, shape (n,); `amounts` has the shape (N,) or (T, N)."""
         sums = np.empty(ensemble.n_nodes, dtype=amounts.dtype)
         for t in range(ensemble.n_trees):
@@ -71,7 +72,7 @@ class Routing:
             sums[nodes] = range_sums(by_row, self.start[nodes], self.stop[nodes])
         return sums
 
-    def leaves(self, ensemble: Ensemble) -> NDArray[np.int32]:
+    def leaves(self, ensemble: Forest) -> NDArray[np.int32]:
         """The leaf that each row ends in, for each tree: int32, shape (T, N)."""
         leaves = np.empty_like(self.order)
         for t in range(ensemble.n_trees):

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.ensemble import Ensemble
+from formulations.instance.forest import Forest
 from formulations.instance.routing import Routing
 
 BLOCK = 2**16
@@ -107,7 +107,7 @@ DEPTH, TREES = 3, 16
 """D and K: 48 bits of a key; more of either gains a few per cent."""
 
 
-def row_order(routing: Routing, ensemble: Ensemble) -> NDArray[np.int32]:
+def row_order(routing: Routing, ensemble: Forest) -> NDArray[np.int32]:
     """The rows sorted by their keys (2), rows of equal keys in their own order; int32, shape (N,)."""
     n_trees = min(TREES, ensemble.n_trees)
     key = np.zeros(routing.n_rows, dtype=np.int64)

@@ -15,7 +15,7 @@ splits prices all stages. `formulations.instance.usage_arcs` numbers the purchas
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Self
@@ -29,17 +29,15 @@ from formulations.instance.bill import Bill
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.cost_sample import check_size, check_weights, evaluation_prices
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.integers import Integers, to_integers
+from formulations.instance.forest import Forest
 from formulations.instance.routing import Amount, Routing, features_of, n_examples, route
 from formulations.instance.row_blocks import RowBlocks, row_blocks, row_order
 from formulations.instance.usage_arcs import Charges, Level, UsageArcs, charges_of, count_arcs, raise_levels, usage_arcs
 
 
 @dataclass(frozen=True, eq=False)
-class Usage:
+class ForestUsage:
     """What each split of a forest charges the rows of a cost sample.
-
-    Build it with `Usage.build`.
 
     Parameters
     ----------
@@ -51,95 +49,18 @@ class Usage:
         a_f >= 0 for each feature: the price of evaluating one split on it.
     charges
         the items that each node charges the rows that reach it.
-    X
-        the cost sample as it was given: a reference, not a copy.
-    rows
-        int64: the rows of X with positive weight. The others pay nothing and are left out of everything below.
     weights
-        float64, one a row of `rows`: omega_i > 0.
+        float64, one a row: omega_i > 0.
     routing
         which of these rows reach which node.
     """
 
-    ensemble: Ensemble
+    ensemble: Forest
     costs: CostItems
     evaluation: tuple[Fraction, ...]
     charges: Charges
-    X: object
-    rows: NDArray[np.int64]
     weights: NDArray[np.float64]
     routing: Routing
-
-    @classmethod
-    def build(
-        cls,
-        ensemble: Ensemble,
-        costs: CostItems,
-        X: object,
-        *,
-        sample_weight: ArrayLike | None = None,
-        evaluation_cost: EvaluationCost = 0,
-    ) -> Self:
-        """Route the cost sample through the trees.
-
-        Parameters
-        ----------
-        X
-            cost sample, shape (N, n_features): a table, an array or a sparse matrix; NaN is a missing value.
-        sample_weight
-            shape (N,), >= 0: omega, the weight of each row in the cost. Default: 1 each.
-        evaluation_cost
-            a >= 0: price of evaluating one split on one row, one for all features or one for each.
-
-        Raises
-        ------
-        InvalidInputError
-            for sizes that do not fit each other, for negative or non-finite numbers, and for prices whose sum is no float.
-        CapacityOverflowError
-            if there are more pairs of item and row than int32 can number.
-        """
-        costs.check_features(ensemble.n_features)
-        evaluation = evaluation_prices(evaluation_cost, ensemble)
-        _check_most(ensemble, costs, evaluation)
-        sample = _routed_sample(ensemble, costs, X, sample_weight)
-        return cls(ensemble, costs, evaluation, charges_of(ensemble, costs), X, *sample)
-
-    def on(self, X: object, sample_weight: ArrayLike | None = None) -> Self:
-        """The same trees and prices with another cost sample.
-
-        Raises
-        ------
-        InvalidInputError, CapacityOverflowError
-            as `build`.
-        """
-        rows, weights, routing = _routed_sample(self.ensemble, self.costs, X, sample_weight)
-        return replace(self, X=X, rows=rows, weights=weights, routing=routing)
-
-    @property
-    def on_features(self) -> Self:
-        """The same, for other rows that are features instead of raw columns; see `Ensemble.on_features`."""
-        return replace(self, ensemble=self.ensemble.on_features)
-
-    def counting_features(self) -> Self:
-        """The same rows at a price of 1 for each column and free evaluation: the cost counts distinct columns."""
-        made = self.ensemble.made
-        columns = CostItems.plain([1] * len(self.ensemble.column_names))
-        costs = columns if made is None else columns.of_made(made.sources)
-        evaluation = evaluation_prices(0, self.ensemble)
-        return replace(self, costs=costs, evaluation=evaluation, charges=charges_of(self.ensemble, costs))
-
-    def only_tree(self, t: int) -> Self:
-        """The usage of one tree alone.
-
-        Raises
-        ------
-        InvalidInputError
-            if there is no tree t.
-        """
-        ensemble = self.ensemble.only_tree(t)
-        weight = np.zeros(n_examples(self.X))
-        weight[self.rows] = self.weights
-        return self.build(ensemble, self.costs, self.X, sample_weight=weight, evaluation_cost=list(self.evaluation))
 
     @property
     def n_rows(self) -> int:
@@ -212,7 +133,8 @@ class Usage:
     def payers(self, paid: NDArray[np.bool_], weight: NDArray[Amount]) -> NDArray[Amount]:
         """For each item the weight of the rows that pay it, shape (M,); `paid` as `paid_by` returns it."""
         by_row = paid[: -self.costs.n_items].reshape(self.costs.n_items, -1)
-        return np.array([weight[row].sum() for row in by_row])  # not by_row @ weight: that makes floats of it all
+        # not by_row @ weight, nor without the type: that makes floats of integers
+        return np.array([weight[row].sum() for row in by_row], dtype=weight.dtype)
 
     def bill(self, kept: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None) -> Bill:
         """What all rows pay together for the kept splits; `paid` is `paid_by` of them, if it is known already."""
@@ -272,6 +194,105 @@ class Usage:
         each: NDArray[np.float64] = self.stage_costs(_one_stage(kept), 1)[0]
         return each
 
+    def purchase_price(self) -> NDArray[np.float64]:
+        """What each purchase adds to the cost, c_m omega_i / N, or c_m if paid once for all; numbered as in `UsageArcs`."""
+        return self.by_purchase(self.costs.price / self.total_weight, self.weights, self.costs.price)
+
+    def by_purchase(self, per_row: NDArray[Amount], weight: NDArray[Amount], for_all: NDArray[Amount]) -> NDArray[Amount]:
+        """Prices in the numbering of `UsageArcs`: items paid by each row, times its weight; then those paid once for all."""
+        once = self.costs.paid_once
+        return np.concatenate([np.outer(np.where(once, 0, per_row), weight).ravel(), np.where(once, for_all, 0)])
+
+
+@dataclass(frozen=True, eq=False)
+class Usage(ForestUsage):
+    """The usage of a user's trees and table.
+
+    Build it with `Usage.build`.
+
+    Parameters
+    ----------
+    X
+        the cost sample as it was given: a reference, not a copy.
+    rows
+        int64: the rows of X with positive weight. The others pay nothing and are left out of everything else.
+    """
+
+    ensemble: Ensemble
+    X: object = field(kw_only=True)
+    rows: NDArray[np.int64] = field(kw_only=True)
+
+    @classmethod
+    def build(
+        cls,
+        ensemble: Ensemble,
+        costs: CostItems,
+        X: object,
+        *,
+        sample_weight: ArrayLike | None = None,
+        evaluation_cost: EvaluationCost = 0,
+    ) -> Self:
+        """Route the cost sample through the trees.
+
+        Parameters
+        ----------
+        X
+            cost sample, shape (N, n_features): a table, an array or a sparse matrix; NaN is a missing value.
+        sample_weight
+            shape (N,), >= 0: omega, the weight of each row in the cost. Default: 1 each.
+        evaluation_cost
+            a >= 0: price of evaluating one split on one row, one for all features or one for each.
+
+        Raises
+        ------
+        InvalidInputError
+            for sizes that do not fit each other, for negative or non-finite numbers, and for prices whose sum is no float.
+        CapacityOverflowError
+            if there are more pairs of item and row than int32 can number.
+        """
+        costs.check_features(ensemble.n_features)
+        evaluation = evaluation_prices(evaluation_cost, ensemble)
+        _check_most(ensemble, costs, evaluation)
+        rows, weights, routing = _routed_sample(ensemble, costs, X, sample_weight)
+        return cls(ensemble, costs, evaluation, charges_of(ensemble, costs), weights, routing, X=X, rows=rows)
+
+    def on(self, X: object, sample_weight: ArrayLike | None = None) -> Self:
+        """The same trees and prices with another cost sample.
+
+        Raises
+        ------
+        InvalidInputError, CapacityOverflowError
+            as `build`.
+        """
+        rows, weights, routing = _routed_sample(self.ensemble, self.costs, X, sample_weight)
+        return replace(self, X=X, rows=rows, weights=weights, routing=routing)
+
+    @property
+    def on_features(self) -> Self:
+        """The same, for other rows that are features instead of raw columns; see `Ensemble.on_features`."""
+        return replace(self, ensemble=self.ensemble.on_features)
+
+    def counting_features(self) -> Self:
+        """The same rows at a price of 1 for each column and free evaluation: the cost counts distinct columns."""
+        made = self.ensemble.made
+        columns = CostItems.plain([1] * len(self.ensemble.column_names))
+        costs = columns if made is None else columns.of_made(made.sources)
+        evaluation = evaluation_prices(0, self.ensemble)
+        return replace(self, costs=costs, evaluation=evaluation, charges=charges_of(self.ensemble, costs))
+
+    def only_tree(self, t: int) -> Self:
+        """The usage of one tree alone.
+
+        Raises
+        ------
+        InvalidInputError
+            if there is no tree t.
+        """
+        ensemble = self.ensemble.only_tree(t)
+        weight = np.zeros(n_examples(self.X))
+        weight[self.rows] = self.weights
+        return self.build(ensemble, self.costs, self.X, sample_weight=weight, evaluation_cost=list(self.evaluation))
+
     def largest_row_cost(self, kept: NDArray[np.bool_]) -> float:
         """The most that (2) can be for any row: all items of the kept splits, and in each tree the dearest way to a leaf."""
         needed = {m for f in np.unique(self.ensemble.feature[kept]).tolist() for m in self.costs.needs[f]}
@@ -281,25 +302,6 @@ class Usage:
         below = np.zeros(self.ensemble.n_nodes)
         _climb(kept, self.split_price, self.ensemble.left, self.ensemble.right, below)
         return items + float(below[self.ensemble.roots].sum())
-
-    def purchase_price(self) -> NDArray[np.float64]:
-        """What each purchase adds to the cost, c_m omega_i / N, or c_m if paid once for all; numbered as in `UsageArcs`."""
-        return self.by_purchase(self.costs.price / self.total_weight, self.weights, self.costs.price)
-
-    def in_integers(self) -> Integers:
-        """Prices and weights in integers; the gains are 0.
-
-        Raises
-        ------
-        CapacityOverflowError
-            for prices or weights too far apart for 64-bit integers.
-        """
-        return to_integers(self.ensemble, None, self.costs, self.weights, self.evaluation, self.routing)
-
-    def by_purchase(self, per_row: NDArray[Amount], weight: NDArray[Amount], for_all: NDArray[Amount]) -> NDArray[Amount]:
-        """Prices in the numbering of `UsageArcs`: items paid by each row, times its weight; then those paid once for all."""
-        once = self.costs.paid_once
-        return np.concatenate([np.outer(np.where(once, 0, per_row), weight).ravel(), np.where(once, for_all, 0)])
 
 
 def _check_most(ensemble: Ensemble, costs: CostItems, evaluation: tuple[Fraction, ...]) -> None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.instance.cost_items import CostItems
-from formulations.instance.ensemble import Ensemble
+from formulations.instance.forest import Forest
 from formulations.instance.routing import Routing
 
 Level = TypeVar("Level", np.int8, np.int32)
@@ -47,7 +47,7 @@ class UsageArcs:
     head: NDArray[np.int32]
 
 
-def charges_of(ensemble: Ensemble, costs: CostItems) -> Charges:
+def charges_of(ensemble: Forest, costs: CostItems) -> Charges:
     """(1) for every node; leaves charge nothing."""
     needs_start = np.zeros(costs.n_features + 1, dtype=np.int64)
     needs_start[1:] = np.cumsum([len(items) for items in costs.needs])

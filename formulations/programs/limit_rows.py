@@ -28,9 +28,9 @@ from scipy import sparse
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
-from formulations.instance.integers import Integers, common_unit
 from formulations.instance.limit import Limit, Meter, budget_limit, limit_of_mean_cost, meter_of
 from formulations.instance.limit_members import first_alike, members_of
+from formulations.instance.numbers import Numbers, common_unit
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage_arcs import charges_of
 from formulations.programs.columns import PurchaseColumns
@@ -84,13 +84,11 @@ class LimitRows:
         one = (Fraction(1),) * len(place)
         costs = CostItems(names, one, needs, (False,) * by_example.size + (True,) * once.size)
         usage = replace(problem.usage, costs=costs, charges=charges_of(problem.ensemble, costs))
-        ints, ones = problem.integers, np.ones(len(place), dtype=np.int64)
+        ints, ones = problem.numbers, np.ones(len(place), dtype=np.int64)
         charged = np.bincount(self.of_splits().indices, minlength=problem.ensemble.n_nodes) > 0
         weight = np.ones(problem.n_rows, dtype=np.int64)
-        unit, lost = Fraction(1), ints.error_rounding
-        return PruningProblem(
-            usage, problem.errors, Integers(ints.gain, ones, weight, charged.astype(np.int64), ints.gain_unit, unit, lost, 0.0)
-        )
+        numbers = Numbers(ints.gain, ones, weight, charged.astype(np.int64), ints.gain_unit, Fraction(1))
+        return PruningProblem(usage, problem.errors, numbers)
 
     @cached_property
     def amounts(self) -> NDArray[np.float64]:

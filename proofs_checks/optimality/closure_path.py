@@ -44,17 +44,18 @@ nearest whole multiple of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from formulations.arguments import checked
-from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
-from proofs_checks.optimality.path_evidence import check_breakpoints, rates, read_levels
-from proofs_checks.optimality.path_optimality import Distance, as_stated, check_column, off_by, suffixes
+from formulations.instance.parametric_closure import ClosureCertificate, ClosureIntegers, ClosurePath, ParametricClosure
+from proofs_checks.optimality.path_evidence import check_breakpoints, read_levels
+from proofs_checks.optimality.path_optimality import check_column, suffixes
 from proofs_checks.optimality.recount import Refuted
 from proofs_checks.verdict import Verdict
 
@@ -96,6 +97,20 @@ def check_closure_path(path: ClosurePath) -> Verdict:
     except Refuted as wrong:
         return Verdict(claim, False, METHOD, str(wrong))
     return Verdict(claim, True, METHOD, {"rows": len(path), "largest gap": float(gap)})
+
+
+def rates(points: Sequence[Fraction], given: Sequence[Any], lam_unit: Fraction, what: str = "breakpoint") -> list[int]:
+    """q_l, after checking that the denominators, one for each `what`, fit the breakpoints."""
+    if len(given) != len(points):
+        raise Refuted(f"{len(given)} denominators for {len(points)} {what}s")
+    found = []
+    for k, (b, denominator) in enumerate(zip(points, given, strict=True)):
+        integer = int(denominator) if isinstance(denominator, Integral) else 0
+        rate = Fraction(b) / lam_unit * integer
+        if integer < 1 or rate.denominator != 1:
+            raise Refuted(f"the denominator of {what} {k} is {denominator}; times its breakpoint it is no whole number")
+        found.append(rate.numerator)
+    return found
 
 
 def _proven_gap(path: ClosurePath, certificate: ClosureCertificate) -> Fraction:
@@ -278,3 +293,28 @@ def _meant(x: float, unit: Fraction | None) -> Fraction:
         return number
     multiple = unit * math.floor(number / unit + Fraction(1, 2))
     return multiple if abs(number - multiple) <= MULTIPLE_TOLERANCE * unit else number
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far the integers of an instance can be from its numbers, over all closures."""
+
+    error: Fraction
+    cost: Fraction
+
+
+def as_stated(distance: Distance, ints: ClosureIntegers) -> Distance:
+    """The distance, if the units are units, and it is not more than the instance states."""
+    if not (ints.gain_unit > 0 and ints.price_unit > 0):
+        raise Refuted(f"the units of the instance's integers are {ints.gain_unit} and {ints.price_unit}; they must be above 0")
+    for what, found, stated in (("errors", distance.error, ints.error_rounding), ("costs", distance.cost, ints.cost_rounding)):
+        if not 0 <= stated < math.inf or found > Fraction(stated):
+            raise Refuted(f"the instance's integers are off by up to {float(found):g} in {what}, {stated!r} is stated")
+    return distance
+
+
+def off_by(amounts: Iterable[tuple[Any, int, int]], mine: Fraction, theirs: Fraction) -> Fraction:
+    """The sum of n |x mine - y theirs| over some (x, y, n)."""
+    denominator = math.lcm(mine.denominator, theirs.denominator)
+    a, b = int(mine * denominator), int(theirs * denominator)
+    return Fraction(sum(n * abs(x * a - y * b) for x, y, n in amounts)) / denominator

@@ -140,8 +140,7 @@ def check_corollary(path: PruningPath, budgets: Iterable[Price] | None = None, X
     -------
     Verdict
         certificate: `Budgets`, or what is wrong with the path. True where every budget has an integral optimum, False with a
-        counterexample; None where neither is shown, where the path is not proven, and for instances that had to be rounded: then
-        the table is that of the rounded instance.
+        counterexample; None where neither is shown, as of real numbers, and where the path is not proven.
 
     Raises
     ------
@@ -172,32 +171,34 @@ def check_corollary(path: PruningPath, budgets: Iterable[Price] | None = None, X
     holds: bool | None = all(row.integral for row in found.rows)
     if found.counterexample is None and not holds:
         holds = None
-    if not path.problem.integers.exact:
-        return Verdict(claim, None, f"{METHOD}; for the rounded instance", found)
     return Verdict(claim, holds, METHOD, found)
 
 
 def at_budgets(proof: PathProof, asked: list[Fraction] | None) -> Budgets:
-    """All budgets, by default the middle of every edge, in the integers that the path was proven in."""
+    """All budgets, by default the middle of every edge.
+
+    What lies on an edge is not decided where the path is exact only up to rounding.
+    """
     path = proof.evidence.path
-    ints = path.problem.integers
-    roots = proof.evidence.recount.roots_error() * proof.evidence.recount.error_unit
-    points = tuple(
-        Point(c * ints.price_unit, roots - g * ints.gain_unit) for c, g in zip(path.integer_cost, path.integer_gain, strict=True)
-    )
+    points = tuple(Point(c, e) for c, e in zip(path.exact_cost, path.exact_error, strict=True))
     first = proof.evidence.first_level
     levels = range(first, first + len(points) - 1)
-    edges = edges_of(proof)
+    edges = {} if proof.evidence.gaps else edges_of(proof)
     lam = tuple(path.breakpoints[at] for at in levels)
     between = [edges.get(at, LevelComponents((), ())) for at in levels]
     if asked is None:
         asked = [(a.cost + b.cost) / 2 for a, b in itertools.pairwise(points)]
-    rows = tuple(_at_budget(b, points, lam, between, ints.gain_unit) for b in asked)
+    unit = None if proof.evidence.gaps else proof.evidence.recount.error_unit
+    rows = tuple(_at_budget(b, points, lam, between, unit) for b in asked)
     return Budgets(rows, points, lam, tuple(len(e.gain) for e in between))
 
 
 def _at_budget(
-    budget: Fraction, points: tuple[Point, ...], lam: tuple[Fraction, ...], edges: list[LevelComponents], gain_unit: Fraction
+    budget: Fraction,
+    points: tuple[Point, ...],
+    lam: tuple[Fraction, ...],
+    edges: list[LevelComponents],
+    gain_unit: Fraction | None,
 ) -> AtBudget:
     """(1) to (4) at one budget."""
     k = next(k for k, p in enumerate(points) if p.cost <= budget)  # the last row costs nothing
@@ -210,6 +211,8 @@ def _at_budget(
     value = weight * dearer.error + (1 - weight) * cheaper.error
     if value != cheaper.error + rate * (cheaper.cost - budget):
         raise AssertionError(f"(4) fails at the budget {budget}, on a path that was proven")
+    if gain_unit is None:
+        return AtBudget(budget, rate, cheaper, dearer, weight, value, None, 0)
     gain = rate * (budget - cheaper.cost) / gain_unit  # 0 where lambda* is 0: the cheaper one is as good
     integral = edge.reaches(gain.numerator) if gain.denominator == 1 else False
     return AtBudget(budget, rate, cheaper, dearer, weight, value, integral, len(edge.gain))

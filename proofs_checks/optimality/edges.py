@@ -24,6 +24,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from formulations.answers.pruning_path import PathShares, PruningPath
+from formulations.answers.solution import ROUNDING
 from proofs_checks.optimality.path_optimality import PathProof, prove_path
 from proofs_checks.optimality.recount import Refuted
 
@@ -79,7 +80,7 @@ class LevelComponents:
 
 
 def prove_edges(path: PruningPath, X: Any = None) -> PathProof:
-    """The proof of an exact path whose certificate has a dual for each usage arc, as (3) needs it."""
+    """The proof of a path that is exact, or exact up to rounding, and has a dual for each usage arc, as (3) needs it."""
     if path.certificate is None:
         raise Refuted("the path carries no certificate")
     if isinstance(path.certificate, PathShares):
@@ -88,7 +89,7 @@ def prove_edges(path: PruningPath, X: Any = None) -> PathProof:
         proof = prove_path(path, X)
     except Refuted as wrong:
         raise Refuted(f"the path is not proven: {wrong}") from None
-    if proof.evidence.gaps:
+    if proof.relative_gap > ROUNDING:
         raise Refuted(f"the path is optimal only up to a relative gap of {proof.relative_gap:.2g}")
     return proof
 
@@ -102,11 +103,10 @@ def edges_of(proof: PathProof) -> dict[int, LevelComponents]:
     graph = sparse.csr_array((np.ones(tail.size, dtype=np.int8), (tail, head)), shape=(size, size))
     _, label = csgraph.connected_components(graph, directed=True, connection="strong")
     members: dict[int, dict[int, int]] = {}  # level -> label -> gain
-    gain = evidence.path.problem.integers.gain
     for h, at in level.items():
         if 0 <= at < evidence.top:
             found = members.setdefault(at, {})
-            found[int(label[h])] = found.get(int(label[h]), 0) + int(gain[h])
+            found[int(label[h])] = found.get(int(label[h]), 0) + evidence.recount.gain(h)
     needs = _needs(label, tail, head, {c for found in members.values() for c in found})
     components = {}
     for at, found in members.items():

@@ -105,7 +105,7 @@ def _check(meters: _Meters, solution: LimitsSolution, error: Fraction, uses: lis
             raise Refuted(f"the pruning uses {shown(use)} of {limit.title}, not {shown(stated)}")
         if use > most:
             raise Refuted(f"the pruning uses {shown(use)} of {limit.title}, more than {shown(most)}")
-    check_error(meters.recount, solution, error, Fraction(solution.hidden))
+    check_error(meters.recount, solution, error)
 
 
 class _Meters:

@@ -1,21 +1,28 @@
 """What a path's certificate says: the duals of every split, the level of every purchase.
 
-With lambda_l the breakpoint of level l, and (all in the instance's integers) q_l = lambda_l times the denominator of l,
+With lambda_l the breakpoint of level l,
 
     every split h pays        duals_h min(1, lambda / lambda_l),        l its level                                         (1)
-    every purchase j of level l, the highest among its users', is paid  q_l price_j  in all, by splits of level l alone     (2)
+    every purchase j of level l, the highest among its users', is paid  lambda_l price_j  in all, by splits of level l
+                                                                        alone; of real numbers that much or less            (2)
 
 By (2) the duals (1) of a purchase are lambda times its price up to lambda_l, and stay what they are there beyond: never more than
-its price, for any lambda, and exactly that for as long as it is bought. Shares (`PathShares`) have (2) by what they are. Instead
-of (1) split h pays lambda times its shares: the duals of a purchase are lambda times its price for any lambda.
+its price, for any lambda, and exactly that for as long as it is bought. What is left unpaid of it counts as a gap. Shares
+(`PathShares`) have (2) by what they are. Instead of (1) split h pays lambda times its shares: the duals of a purchase are lambda
+times its price for any lambda.
+
+Everything is counted in the numbers of `proofs_checks.optimality.recount`. At level k sums are integers in units of
+
+    unit_k  =  gain_unit / (denominator_k times what makes the gains, lambda_k times the prices, and the duals whole)        (3)
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral, Rational
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -24,7 +31,7 @@ from numpy.typing import NDArray
 from formulations.answers.pruning_path import PathCertificate, PathShares, PruningPath
 from proofs_checks.optimality.item_duals import WideSums, whole_numbers, wide_sum
 from proofs_checks.optimality.path_shares import Exact, Shares, highest_users, ranks
-from proofs_checks.optimality.recount import Recount, Refuted, Segment
+from proofs_checks.optimality.recount import Recount, Refuted, Segment, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +42,16 @@ class PathEvidence:
     recount: Recount  # the instance.
     level: dict[int, int]  # of every split; -1 for what is never kept, whatever the path's ties, and `top` for what always is.
     purchase_level: NDArray[np.int32]  # int32: of every purchase, the highest among its users'; -1 where it is never bought.
-    # the duals of a split, kept up to some breakpoint, at a breakpoint k, in integer gains over the denominator of k.
+    # the duals of a split, kept up to some breakpoint, at a breakpoint k, in units of k.
     payment: Callable[[int, int], Exact]
-    denominator: list[int]  # of every level below `top`: a denominator of its breakpoint, and q_l.
-    rate: list[int]
+    units: list[LevelUnit]  # of every level below `top`.
+    unpaid: list[Fraction]  # by level what is left of lambda_l times the prices of its purchases, in error.
     gaps: list[Fraction]  # that the path states, for every breakpoint; empty where it is exact.
 
     @property
     def top(self) -> int:
         """The level of what is kept for all lambda."""
-        return len(self.rate)
+        return len(self.units)
 
     @property
     def first_level(self) -> int:
@@ -52,23 +59,43 @@ class PathEvidence:
         return 1 if self.path.ties == "smallest" else 0
 
     def duals(self, h: int) -> Exact:
-        """The duals of split h at its own breakpoint, in integer gains over its denominator; 0 where never or always kept."""
+        """The duals of split h at its own breakpoint, in its unit; 0 where never or always kept."""
         level = self.level[h]
         return self.payment(h, level) if 0 <= level < self.top else 0
 
     def profit(self, h: int, k: int) -> Exact:
-        """Worth of split h at the breakpoint k, in integer gains over its denominator; its gain where never or always kept."""
-        ints = self.path.problem.integers
-        gain = int(ints.gain[h])
+        """Worth of split h at the breakpoint k, in units of k; its gain in the recount's unit where never or always kept."""
+        gain = self.recount.gain(h)
         if not 0 <= self.level[h] < self.top:
             return gain
-        return gain * self.denominator[k] - int(ints.evaluation[h]) * self.rate[k] - self.payment(h, k)
+        return gain * self.units[k].gain - self.recount.evaluation[h] * self.units[k].cost - self.payment(h, k)
+
+    def unit(self, k: int) -> Fraction:
+        """What sums of profits at level k are worth, in error."""
+        return self.units[k].unit if 0 <= k < self.top else self.recount.error_unit
 
     def segments(self) -> Iterator[tuple[Segment, NDArray[np.int64]]]:
         """The usage arcs with their duals, of a certificate that has them."""
         assert isinstance(self.path.certificate, PathCertificate)
         for segment in self.recount.segments():
             yield segment, self.path.certificate.dual[segment.first : segment.last]
+
+
+@dataclass(frozen=True)
+class LevelUnit:
+    """(3): the unit of a level; and the recount's unit of gain, lambda times that of cost, and the duals' unit in it."""
+
+    unit: Fraction
+    gain: int
+    cost: int
+    dual: int
+
+    @classmethod
+    def of(cls, dual_unit: Fraction, point: Fraction, recount: Recount) -> LevelUnit:
+        """For duals that are multiples of so much error."""
+        gain, cost = recount.error_unit / dual_unit, point * recount.cost_unit / dual_unit
+        finer = math.lcm(gain.denominator, cost.denominator)
+        return cls(dual_unit / finer, int(gain * finer), int(cost * finer), finer)
 
 
 def read_evidence(path: PruningPath, recount: Recount) -> PathEvidence:
@@ -88,26 +115,30 @@ def _by_shares(
     path: PruningPath, certificate: PathShares, recount: Recount, level: dict[int, int], gaps: list[Fraction]
 ) -> PathEvidence:
     """From one number for each split."""
-    ratios = [Fraction(b) / path.problem.integers.lam_unit for b in path.breakpoints]
+    numbers, points = path.problem.numbers, [Fraction(b) for b in path.breakpoints]
+    check_whole_numbers(recount)
+    ratios = [b / numbers.lam_unit for b in points]
     shares = Shares(certificate, recount, _of_nodes(level, recount), len(ratios))
-    denominator = [r.denominator << shares.bits for r in ratios]
-    numerator = [r.numerator for r in ratios]
-    rate = [n << shares.bits for n in numerator]
+    # lambda times a share: r = lambda / lam_unit integer gains for an integer price, of which shares are multiples of 2^-bits
+    units = [
+        LevelUnit.of(numbers.gain_unit / (r.denominator << shares.bits), b, recount) for r, b in zip(ratios, points, strict=True)
+    ]
 
     def payment(h: int, k: int) -> Exact:
-        return numerator[k] * shares.total[h]
+        return ratios[k].numerator * units[k].dual * shares.total[h]
 
     _check_forever(recount, shares.purchase_level, len(ratios))
-    return PathEvidence(path, recount, level, shares.purchase_level, payment, denominator, rate, gaps)
+    return PathEvidence(path, recount, level, shares.purchase_level, payment, units, [Fraction(0)] * len(points), gaps)
 
 
 def _by_arcs(
     path: PruningPath, certificate: PathCertificate, recount: Recount, level: dict[int, int], gaps: list[Fraction]
 ) -> PathEvidence:
     """From one number for each usage arc."""
-    rate = rates(path.breakpoints, certificate.denominator, path.problem.integers.lam_unit)
+    points = [Fraction(b) for b in path.breakpoints]
+    units = _units(certificate.denominator, points, path.problem.numbers.gain_unit, recount)
     purchase_level = _purchase_levels(level, recount)
-    _check_forever(recount, purchase_level, len(rate))
+    _check_forever(recount, purchase_level, len(points))
     duals = whole_numbers(certificate.dual)
     paid, end = WideSums(recount.n_purchases), 0
     per_split: dict[int, Exact] = dict.fromkeys(recount.splits, 0)
@@ -120,19 +151,30 @@ def _by_arcs(
             paid.add(segment.purchases, part)
     if duals.shape != (end,):
         raise Refuted(f"{duals.size} duals for {end} usage arcs")
-    denominator = [int(d) for d in certificate.denominator]
 
     def payment(h: int, k: int) -> Exact:
         """(1)."""
         own = level[h]
+        real = per_split[h] * units[own].dual
         if k == own:
-            return per_split[h]
-        lower = Fraction(rate[k], rate[own]) if k < own else Fraction(denominator[k], denominator[own])
-        return per_split[h] * lower
+            return real
+        lower = units[own].unit / units[k].unit
+        return real * (lower * points[k] / points[own] if k < own else lower)
 
-    evidence = PathEvidence(path, recount, level, purchase_level, payment, denominator, rate, gaps)
-    _check_prices(evidence, paid)
-    return evidence
+    unpaid = _unpaid(recount, purchase_level, units, paid)
+    if any(unpaid) and not gaps:
+        raise Refuted(f"the duals leave {shown(sum(unpaid, Fraction(0)))} of the prices unpaid, and the path states no gap")
+    return PathEvidence(path, recount, level, purchase_level, payment, units, unpaid, gaps)
+
+
+def _units(given: Sequence[Any], points: Sequence[Fraction], gain_unit: Fraction, recount: Recount) -> list[LevelUnit]:
+    """The units of the levels, after checking that the denominators are numbers, one for each breakpoint."""
+    if len(given) != len(points):
+        raise Refuted(f"{len(given)} denominators for {len(points)} breakpoints")
+    for k, denominator in enumerate(given):
+        if not isinstance(denominator, Rational) or denominator <= 0:
+            raise Refuted(f"the denominator of breakpoint {k} is {denominator!r}; it must be a number above 0")
+    return [LevelUnit.of(gain_unit / Fraction(d), b, recount) for d, b in zip(given, points, strict=True)]
 
 
 def _levels(path: PruningPath, recount: Recount) -> dict[int, int]:
@@ -180,20 +222,6 @@ def _gaps(path: PruningPath) -> list[Fraction]:
     return [Fraction(s) for s in gaps] if any(gaps) else []
 
 
-def rates(points: Sequence[Fraction], given: Sequence[Any], lam_unit: Fraction, what: str = "breakpoint") -> list[int]:
-    """q_l, after checking that the denominators, one for each `what`, fit the breakpoints."""
-    if len(given) != len(points):
-        raise Refuted(f"{len(given)} denominators for {len(points)} {what}s")
-    found = []
-    for k, (b, denominator) in enumerate(zip(points, given, strict=True)):
-        integer = int(denominator) if isinstance(denominator, Integral) else 0
-        rate = Fraction(b) / lam_unit * integer
-        if integer < 1 or rate.denominator != 1:
-            raise Refuted(f"the denominator of {what} {k} is {denominator}; times its breakpoint it is no whole number")
-        found.append(rate.numerator)
-    return found
-
-
 def _of_nodes(level: dict[int, int], recount: Recount) -> NDArray[np.int64]:
     """The levels as an array, -1 at leaves."""
     levels = np.full(recount.ensemble.n_nodes, -1)
@@ -232,16 +260,36 @@ def _check_forever(recount: Recount, purchase_level: NDArray[np.int32], top: int
         raise Refuted(f"{recount.name(int(np.argmax(always)))} has a price, yet it is bought at any lambda")
 
 
-def _check_prices(evidence: PathEvidence, paid: WideSums) -> None:
-    """(2), item by item; what is never kept pays nothing."""
-    recount, ints = evidence.recount, evidence.path.problem.integers
-    price, weight, rate = ints.price.tolist(), ints.weight.astype(object), np.array([*evidence.rate, 0, 0], dtype=object)
+def _unpaid(recount: Recount, purchase_level: NDArray[np.int32], units: Sequence[LevelUnit], paid: WideSums) -> list[Fraction]:
+    """(2), item by item: what is left unpaid at each level, in error. What is never kept pays nothing."""
+    rate = np.array([*(u.cost for u in units), 0, 0], dtype=object)
+    each = np.array([*(u.dual for u in units), 1, 1], dtype=object)
+    left = np.zeros(len(units) + 2, dtype=object)
     for m in range(recount.costs.n_items):
         if not recount.priced[m]:
             continue
         mine = recount.by_item(m)
-        prices = np.array([price[m] * int(ints.weight.sum(dtype=object))], dtype=object) if recount.once[m] else weight * price[m]
-        sums, due = paid.of(mine), rate[evidence.purchase_level[mine]] * prices  # rate[-1] = 0
-        if (sums != due).any():
-            k = int(np.argmax(sums != due))
+        at = purchase_level[mine]
+        sums, due = paid.of(mine) * each[at], rate[at] * recount.prices(m)  # rate[-1] = 0
+        if (sums > due).any():
+            k = int(np.argmax(sums > due))
             raise Refuted(f"the duals on {recount.name(mine.start + k)} are {sums[k]}, its price at its breakpoint is {due[k]}")
+        np.add.at(left, at, due - sums)
+    return [int(amount) * u.unit for amount, u in zip(left, units, strict=False)]
+
+
+def check_whole_numbers(recount: Recount) -> None:
+    """Are the instance's integers, with their units, the numbers that it was given?"""
+    numbers = recount.problem.numbers
+    if not numbers.exact or not (numbers.gain_unit > 0 and numbers.price_unit > 0):
+        raise Refuted("the instance has no integers, with units above 0, that shares could be counted in")
+    gain, cost = numbers.gain_unit / recount.error_unit, numbers.price_unit / recount.cost_unit
+    for h in recount.splits:
+        if int(numbers.gain[h]) * gain != recount.gain(h) or int(numbers.evaluation[h]) * cost != recount.evaluation[h]:
+            raise Refuted(f"the instance's integers of split {h} are not its gain and its price of evaluation")
+    pairs = set(zip(recount.weight.tolist(), numbers.weight.tolist(), strict=True)) | {
+        (recount.total, int(numbers.weight.sum(dtype=object)))
+    }
+    for m, price in enumerate(recount.price):
+        if any(int(numbers.price[m]) * theirs * cost != price * ours for ours, theirs in pairs):
+            raise Refuted(f"the instance's integers of item {recount.costs.names[m]!r} are not its prices")

@@ -9,8 +9,9 @@ better closures than K's. A closure of a tree has in each block B a closure of B
     over_B   =  worth of the best closure of B, at least 0,      under_B  =  over_B  -  worth of all of B                     (1)
 
 the gap is therefore at most the sum of under_B of the blocks that K keeps and of over_B of those that it prunes. Profits fall as
-lambda rises, so under_B rises and over_B falls. With over_l(k) and under_l(k) the sums over the blocks of level l at the
-breakpoint k, the gap at the breakpoint k is at most
+lambda rises, so under_B rises and over_B falls. To under_B belongs what is left unpaid of the
+purchases of its level, which only a row that buys them is short of; lambda falls, and so does that. With over_l(k) and
+under_l(k) the sums over the blocks of level l at the breakpoint k, the gap at the breakpoint k is at most
 
     sum over l > k of under_l(l - 1)  +  sum over l < k of over_l(l + 1)  +  over_k(k)                                        (2)
 
@@ -34,7 +35,7 @@ from proofs_checks.optimality.recount import Refuted, shown
 
 @dataclass(frozen=True, eq=False)
 class BlockWorths:
-    """For every split, in integer gains over the breakpoint's denominator."""
+    """For every split, in the unit of the breakpoint."""
 
     whole: dict[int, Exact]  # profit of the split and of all that is below it in its block.
     best: dict[int, Exact]  # worth of the best closure that has the split and only what is below it in its block.
@@ -66,7 +67,7 @@ def block_worths(evidence: PathEvidence, beside: int = 0) -> BlockWorths:
 
 def check_gaps(evidence: PathEvidence) -> None:
     """(2) and (3) for the gaps that a path states."""
-    unit, top = evidence.path.problem.integers.gain_unit, evidence.top
+    top = evidence.top
     over, under = _sums(evidence)
     for k in range(top):
         if over[k] != under[k]:
@@ -76,14 +77,14 @@ def check_gaps(evidence: PathEvidence) -> None:
     elsewhere = over[-1] + under[top] + sum((before[k] for k in range(top)), Fraction(0))
     for k, stated in enumerate(evidence.gaps):
         elsewhere -= before[k]
-        if (elsewhere + over[k]) * unit > stated:
-            proven = shown((elsewhere + over[k]) * unit)
+        if elsewhere + over[k] > stated:
+            proven = shown(elsewhere + over[k])
             raise Refuted(f"the gap at breakpoint {k} is stated as {shown(stated)}, the certificate proves {proven}")
         elsewhere += after[k]
 
 
 def _sums(evidence: PathEvidence, beside: int = 0) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
-    """The sums of (1) by level, -1 and top included, at their own breakpoints or those beside, in integer gains."""
+    """The sums of (1) by level, -1 and top included, at their own breakpoints or those beside, in error."""
     worths, level, top = block_worths(evidence, beside), evidence.level, evidence.top
     over: dict[int, Exact] = dict.fromkeys(range(-1, top + 1), 0)
     under = dict(over)
@@ -91,18 +92,24 @@ def _sums(evidence: PathEvidence, beside: int = 0) -> tuple[dict[int, Fraction],
         if is_top(evidence, h):
             over[level[h]] += max(0, best)
             under[level[h]] += max(0, best) - worths.whole[h]
-    denominator = {at - beside: d for at, d in enumerate(evidence.denominator)}
-    of_over, of_under = ({at: Fraction(x) / denominator.get(at, 1) for at, x in sums.items()} for sums in (over, under))
+    of_over, of_under = (
+        {at: x * (evidence.unit(at + beside) if 0 <= at < top else evidence.unit(at)) for at, x in sums.items()}
+        for sums in (over, under)
+    )
+    points = evidence.path.breakpoints
+    for at, unpaid in enumerate(evidence.unpaid):
+        if unpaid and 0 <= at + beside < top:
+            of_under[at] += unpaid * min(Fraction(1), Fraction(points[at + beside]) / points[at])
     return of_over, of_under
 
 
 def relative_gap(evidence: PathEvidence) -> float:
-    """`PruningPath.relative_gap`, from integer gains and costs of the rows that were checked."""
-    path, ints = evidence.path, evidence.path.problem.integers
+    """`PruningPath.relative_gap`, from errors and costs of the rows that were checked."""
+    path = evidence.path
     roots = evidence.recount.roots_error() * evidence.recount.error_unit
     shares: list[list[Fraction | float]] = [[], []]
-    for s, gain, cost, b in zip(evidence.gaps, path.integer_gain, path.integer_cost, path.breakpoints, strict=False):
-        attainable = gain * ints.gain_unit - b * cost * ints.price_unit + s
+    for s, error, cost, b in zip(evidence.gaps, path.exact_error, path.exact_cost, path.breakpoints, strict=False):
+        attainable = roots - error - b * cost + s
         for of, whole in zip(shares, (attainable, roots / 100), strict=True):
             of.append(s / whole if whole > 0 else math.inf if s else 0)
     most = ([max(pair) for pair in pairwise([*of, 0])] for of in shares)

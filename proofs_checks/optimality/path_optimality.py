@@ -27,12 +27,7 @@ if it is worth nothing, buys nothing new (so pays no duals) and has no evaluatio
     smallest:  (2) with > 0, or one of them has duals or an evaluation cost                                                  (5)
     largest:   (3) with < 0 for closures that buy nothing new and have no evaluation cost                                   (6)
 
-A path is exact in the instance's integers. How far these can be from the real errors and costs, over all prunings:
-
-    error  <=  sum over splits of |gain_h  -  integer gain_h * gain_unit|                                                  (7)
-    cost   <=  sum over purchases |price_j  -  integer price_j * price_unit|  +  the same over the splits' evaluation      (8)
-
-0 where the instance says that nothing was rounded, else at most the rounding that it states.
+Everything is counted in the numbers of `proofs_checks.optimality.recount`, which are those that the user gave.
 """
 
 from __future__ import annotations
@@ -40,8 +35,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -51,8 +45,6 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
-from formulations.instance.integers import InUnits
-from proofs_checks.optimality.item_duals import summable
 from proofs_checks.optimality.path_evidence import PathEvidence, read_evidence
 from proofs_checks.optimality.path_gaps import BlockWorths, below, block_worths, check_gaps, is_top, relative_gap
 from proofs_checks.optimality.path_shares import Exact
@@ -64,21 +56,12 @@ LARGEST_FLOAT = Fraction(sys.float_info.max)
 METHOD = "every example sent down the trees again, one dual solution for all lambda, in exact integers"
 
 
-@dataclass(frozen=True)
-class Distance:
-    """The distances (7) and (8)."""
-
-    error: Fraction
-    cost: Fraction
-
-
 @dataclass(frozen=True, eq=False)
 class PathProof:
     """A path that was checked."""
 
     evidence: PathEvidence
-    distance: Distance  # how far the integers that it was proven in can be from the real instance; 0 where nothing was rounded.
-    surplus: dict[int, Exact]  # the left side of (2) for every split, in integer gains over the denominator of its level.
+    surplus: dict[int, Exact]  # the left side of (2) for every split, in the unit of its level.
     relative_gap: float  # that of the path.
 
 
@@ -127,7 +110,7 @@ def check_path(path: PruningPath, X: Any = None) -> Verdict:
     except Refuted as wrong:
         without = isinstance(path.gaps, tuple) and not path.gaps
         return Verdict(exact if without else _claim(path, "the relative gap that it states"), False, METHOD, str(wrong))
-    gap = 2 * (proof.distance.error + path.breakpoints[-1] * proof.distance.cost) + max(proof.evidence.gaps, default=0)
+    gap = max(proof.evidence.gaps, default=0)
     claim = _claim(path, f"a relative gap of {proof.relative_gap:.2g}") if proof.evidence.gaps else exact
     return Verdict(claim, True, METHOD, {"rows": len(path), "largest gap": float(gap) if gap < LARGEST_FLOAT else math.inf})
 
@@ -140,7 +123,6 @@ def _claim(path: PruningPath, gap: str) -> str:
 def prove_path(path: PruningPath, X: Any = None) -> PathProof:
     """The proof of a path with a certificate."""
     recount = Recount(path.problem, X)
-    distance = check_integers(recount)
     evidence = read_evidence(path, recount)
     worths = block_worths(evidence)
     _check_forever(evidence)
@@ -153,7 +135,7 @@ def prove_path(path: PruningPath, X: Any = None) -> PathProof:
         else:
             _check_largest(evidence, worths)
     _check_columns(evidence)
-    return PathProof(evidence, distance, worths.whole, relative_gap(evidence) if evidence.gaps else 0.0)
+    return PathProof(evidence, worths.whole, relative_gap(evidence) if evidence.gaps else 0.0)
 
 
 def _check_exact(evidence: PathEvidence, worths: BlockWorths) -> None:
@@ -167,7 +149,7 @@ def _check_exact(evidence: PathEvidence, worths: BlockWorths) -> None:
 
 def _check_forever(evidence: PathEvidence) -> None:
     """(4) for evaluation prices; priced purchases are refused earlier."""
-    evaluation = evidence.path.problem.integers.evaluation
+    evaluation = evidence.recount.evaluation
     for h, level in evidence.level.items():
         if level == evidence.top and evaluation[h] > 0:
             raise Refuted(f"split {h} is kept for all lambda, yet its evaluation has a price")
@@ -175,7 +157,7 @@ def _check_forever(evidence: PathEvidence) -> None:
 
 def _check_smallest(evidence: PathEvidence, worths: BlockWorths) -> None:
     """(5)."""
-    evaluation, level = evidence.path.problem.integers.evaluation, evidence.level
+    evaluation, level = evidence.recount.evaluation, evidence.level
     charged: dict[int, bool] = {}
     for h in reversed(evidence.recount.splits):
         charged[h] = evidence.duals(h) > 0 or evaluation[h] > 0 or any(charged[c] for c in below(evidence, h))
@@ -187,7 +169,7 @@ def _check_smallest(evidence: PathEvidence, worths: BlockWorths) -> None:
 def _check_largest(evidence: PathEvidence, worths: BlockWorths) -> None:
     """(6): closures of splits that buy nothing new and whose evaluation is free; at lambda = 0, where all is free, any."""
     recount, level = evidence.recount, evidence.level
-    evaluation, gain = evidence.path.problem.integers.evaluation, evidence.path.problem.integers.gain
+    evaluation = recount.evaluation
     worth: dict[int, int] = {}
     for h in reversed(recount.splits):
         if level[h] < 0 and worths.best[h] == 0 and is_top(evidence, h):
@@ -196,7 +178,7 @@ def _check_largest(evidence: PathEvidence, worths: BlockWorths) -> None:
             continue
         if any((evidence.purchase_level[recount.purchases(h, m)] == level[h]).any() for m in recount.charged_items[h]):
             continue
-        worth[h] = int(gain[h]) + sum(max(0, worth.get(c, 0)) for c in below(evidence, h))
+        worth[h] = recount.gain(h) + sum(max(0, worth.get(c, 0)) for c in below(evidence, h))
         if is_top(evidence, h) and worth[h] >= 0:
             raise Refuted(f"split {h} could stay beyond breakpoint {level[h]} for nothing: not the largest optimum")
 
@@ -204,25 +186,21 @@ def _check_largest(evidence: PathEvidence, worths: BlockWorths) -> None:
 def _check_columns(evidence: PathEvidence) -> None:
     """The columns of the path must be the errors and costs of its rows."""
     path, recount = evidence.path, evidence.recount
-    ints, first, rows = path.problem.integers, evidence.first_level, len(path)
-    gain, integer_gain, cost, integer_cost = ([0] * (evidence.top + 1) for _ in range(4))
+    first, rows = evidence.first_level, len(path)
+    gain, cost = ([0] * (evidence.top + 1) for _ in range(2))
     for h, level in evidence.level.items():
         if level >= 0:
             gain[level] += recount.gain(h)
-            integer_gain[level] += int(ints.gain[h])
             cost[level] += recount.evaluation[h]
-            integer_cost[level] += int(ints.evaluation[h])
-    weight = summable(ints.weight)
     for m in np.flatnonzero(recount.priced).tolist():
         levels = evidence.purchase_level[recount.by_item(m)]
         _add_by_level(cost, levels, recount.price[m], [recount.total] if recount.once[m] else recount.weight)
-        _add_by_level(integer_cost, levels, int(ints.price[m]), [weight.sum()] if recount.once[m] else weight)
-    kept = [suffixes(amounts)[first : first + rows] for amounts in (gain, cost, integer_gain, integer_cost)]
+    kept = [suffixes(amounts)[first : first + rows] for amounts in (gain, cost)]
     error = [(recount.roots_error() - g) * recount.error_unit for g in kept[0]]
     costs = [c * recount.cost_unit for c in kept[1]]
     check_column("error", path.error, error, recount.roots_error() * recount.error_unit)
     check_column("cost", path.cost, costs)
-    for name, given, mine in (("integer_gain", path.integer_gain, kept[2]), ("integer_cost", path.integer_cost, kept[3])):
+    for name, given, mine in (("exact_error", path.exact_error, error), ("exact_cost", path.exact_cost, costs)):
         if list(given) != mine:
             raise Refuted(f"the path's {name} is not that of its prunings")
 
@@ -252,45 +230,3 @@ def check_column(name: str, given: NDArray[np.float64], mine: list[Fraction], sc
     for k, (number, true) in enumerate(zip(given.tolist(), mine, strict=True)):
         if not abs(number) < float("inf") or abs(Fraction(number) - true) > precision:
             raise Refuted(f"row {k} has the {name} {shown(true)}, not {number!r}")
-
-
-def check_integers(recount: Recount) -> Distance:
-    """How far the integers are from the instance."""
-    ints, ensemble = recount.problem.integers, recount.ensemble
-    for what, array, length in (
-        ("gains", ints.gain, ensemble.n_nodes),
-        ("evaluation prices", ints.evaluation, ensemble.n_nodes),
-        ("prices", ints.price, recount.costs.n_items),
-        ("weights", ints.weight, recount.n_rows),
-    ):
-        if array.shape != (length,) or array.dtype.kind != "i":
-            raise Refuted(f"the instance has {array.size} integer {what} for {length}")
-    for what, array, least in (("price", ints.price, 0), ("evaluation price", ints.evaluation, 0), ("weight", ints.weight, 1)):
-        if (array < least).any():
-            raise Refuted(f"the instance has the integer {what} {array.min()}; the least is {least}")
-    gain, evaluation, price, weight = (a.tolist() for a in (ints.gain, ints.evaluation, ints.price, ints.weight))
-    gains = ((recount.gain(h), gain[h], 1) for h in recount.splits)
-    rows, whole = Counter(zip(recount.weight.tolist(), weight, strict=True)), {(recount.total, sum(weight)): 1}
-    costs = [(recount.evaluation[h], evaluation[h], 1) for h in recount.splits]
-    for m in range(recount.costs.n_items):  # rows of one weight count together
-        of_item = whole if recount.once[m] else rows
-        costs += [(recount.price[m] * w, price[m] * v, count) for (w, v), count in of_item.items()]
-    error, cost = off_by(gains, recount.error_unit, ints.gain_unit), off_by(costs, recount.cost_unit, ints.price_unit)
-    return as_stated(Distance(error, cost), ints)
-
-
-def as_stated(distance: Distance, ints: InUnits) -> Distance:
-    """The distance, if the units are units, and it is not more than the instance states."""
-    if not (ints.gain_unit > 0 and ints.price_unit > 0):
-        raise Refuted(f"the units of the instance's integers are {ints.gain_unit} and {ints.price_unit}; they must be above 0")
-    for what, found, stated in (("errors", distance.error, ints.error_rounding), ("costs", distance.cost, ints.cost_rounding)):
-        if not 0 <= stated < math.inf or found > Fraction(stated):
-            raise Refuted(f"the instance's integers are off by up to {float(found):g} in {what}, {stated!r} is stated")
-    return distance
-
-
-def off_by(amounts: Iterable[tuple[Any, int, int]], mine: Fraction, theirs: Fraction) -> Fraction:
-    """The sum of n |x mine - y theirs| over some (x, y, n)."""
-    denominator = math.lcm(mine.denominator, theirs.denominator)
-    a, b = int(mine * denominator), int(theirs * denominator)
-    return Fraction(sum(n * abs(x * a - y * b) for x, y, n in amounts)) / denominator

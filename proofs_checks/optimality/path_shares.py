@@ -55,7 +55,7 @@ class Shares:
             at = np.where(last < 0, -1, level[last])
             self.purchase_level[recount.by_item(m)] = at
             shared, weight = (at >= 0) & (at < top), _row_weight(recount, m)
-            price = int(recount.problem.integers.price[m]) << self.bits
+            price = int(recount.problem.numbers.price[m]) << self.bits
             taken += price * wide_sum(weight[shared])
             if taken >= 2**MOST_BITS:
                 raise Refuted(f"the prices of all purchases, times 2^{self.bits}, are 2^{MOST_BITS} or more")
@@ -162,7 +162,7 @@ def ranks(key: NDArray[Any]) -> NDArray[np.int64]:
 
 def _row_weight(recount: Recount, item: int) -> NDArray[np.int64]:
     """What an item's purchases count, aligned with `Recount.by_item`: the weights of their rows, or (at most 2^62) their sum."""
-    weight = recount.problem.integers.weight.astype(np.int64)
+    weight = recount.problem.numbers.weight.astype(np.int64)
     return np.array([min(wide_sum(weight), 2**MOST_BITS)]) if recount.once[item] else weight
 
 

@@ -19,6 +19,7 @@ other way makes the best closure worth less, by (3) and (4) of `proofs_checks.op
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any
@@ -26,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.solution import ItemDuals, SharedPrices, Solution, Status
+from formulations.answers.solution import ROUNDING, ItemDuals, SharedPrices, Solution, Status
 from formulations.arguments import checked
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
@@ -42,7 +43,7 @@ def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -
     """Does the solution's pruning have its value, and does its certificate prove its bound?
 
     Exact, in time and memory about linear in the usage arcs: seconds for some millions. How good the bound is, the solution says
-    itself: its status and gap follow from value, bound and tolerance.
+    itself: its status and gap follow from value and bound.
 
     Parameters
     ----------
@@ -103,19 +104,16 @@ def proven(recount: Recount, certificate: object, lam: Fraction, kept: NDArray[n
 
 
 def _compare(recount: Recount, solution: Solution, value: Fraction, bound: Fraction) -> None:
-    """Check the value, bound, tolerance and status that the solution states."""
+    """Check the value, bound and status that the solution states."""
     if not _finite(solution.value) or abs(value - Fraction(solution.value)) > recount.float_error(value):
         raise Refuted(f"the pruning is worth {shown(value)}, not {solution.value!r}")
     if solution.bound != -math.inf and (
         not _finite(solution.bound) or Fraction(solution.bound) > bound + recount.float_error(bound)
     ):
         raise Refuted(f"the certificate proves the bound {shown(bound)}, not {solution.bound!r}")
-    if not _finite(solution.tolerance) or solution.tolerance < 0:
-        raise Refuted(f"the tolerance is {solution.tolerance!r}; no status can rest on it")
     if solution.status is Status.OPTIMAL and solution.bound != -math.inf:
-        roots, stated = recount.roots_error() * recount.error_unit, Fraction(solution.bound)
-        allowed = Fraction(solution.tolerance) * max(roots - stated, roots / 100) + recount.float_error(value)
-        if value - stated > allowed:
+        stated = Fraction(solution.bound)
+        if value - stated > Fraction(ROUNDING) * abs(value) + recount.float_error(value) + TINY:
             raise Refuted(f"the solution says optimal, but {shown(value - stated)} lie between its value and its bound")
 
 
@@ -123,6 +121,9 @@ def _finite(number: object) -> bool:
     """Whether it is a number at all, and a finite one."""
     return isinstance(number, Real) and math.isfinite(number)
 
+
+TINY = Fraction(sys.float_info.min)
+"""Where all numbers are 0, a bound may be below them by the least float."""
 
 GRID = 2**90
 """Charges are rounded down to multiples of 1 / GRID: it is always allowed to charge less than a price."""

@@ -220,7 +220,7 @@ def _of_forest(args: argparse.Namespace, model: Any) -> Found:
         names = ("confidence", "method", "smaller_budget", "certified_cost", "upper_bound", "n_choosing", "n_certifying")
         record["certified"] = {name: getattr(certified, name) for name in names}
     if solution is not None:
-        proven = {"status": solution.status, "gap": solution.gap, "exact_cost": pruning.real_cost}
+        proven = {"status": solution.status, "gap": solution.gap, "exact_cost": pruning.exact_cost}
         record["answer"] = plain(proven) | plain(solution)
     place = "between two prunings of the path" if lam is None else f"on the path, at lambda = {lam:.6g}"
     errors = " -> ".join(error(p.error, problem.ensemble.measure) for p in (unpruned, pruning))

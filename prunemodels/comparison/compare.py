@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from formulations.answers.budget_solution import BudgetSolution, Mixture
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import Solution
+from formulations.answers.solution import FLOAT_ROUNDING, Solution
 from formulations.arguments import Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
@@ -218,7 +218,7 @@ def _at_lam(problem: PruningProblem, run: Run, answer: Answer) -> dict[str, Any]
     """Value, gap and status at lambda."""
     pruning = None if answer.kept is None else Pruning(problem, answer.kept)
     value = math.inf if pruning is None else pruning.value(float(run.number))
-    solution = Solution(problem, run.number, pruning, value, answer.bound, answer.stopped, answer.tolerance)
+    solution = Solution(problem, run.number, pruning, value, answer.bound, answer.stopped)
     row: dict[str, Any] = {"status": str(solution.status), "value": value, "integral": _integral(answer)}
     row |= {"gap": solution.gap, "relative_gap": solution.relative_gap}
     if pruning is not None:
@@ -232,12 +232,12 @@ def _at_budget(problem: PruningProblem, run: Run, answer: Answer) -> dict[str, A
         raise InvalidInputError("its answer has no pruning or no relaxation")
     budget = exact(run.number, "budget")
     pruning = Pruning(problem, answer.kept)
-    if pruning.real_cost > budget:
+    if pruning.exact_cost > budget:
         raise InvalidInputError(f"it costs {pruning.cost:.9g}, the budget is {float(budget):.9g}")
     mixture = _mixture(problem, budget, answer.mixture)
     found = BudgetSolution(problem, budget, pruning, error_of(pruning), answer.bound, mixture, answer.stopped)
     roots = Pruning.all_roots(problem).error
-    open_part = found.gap / (roots - found.bound) if found.gap > BudgetSolution.HIDDEN * roots else 0.0
+    open_part = found.gap / (roots - found.bound) if found.gap > FLOAT_ROUNDING * roots else 0.0
     row: dict[str, Any] = {"status": str(found.status), "value": float(mixture.value), "dual": float(mixture.lam)}
     row |= {"integral": mixture.is_integral, "error": found.error, "gap": found.gap, "relative_gap": open_part}
     return row | {"splits": pruning.n_splits, "cost": pruning.cost}
@@ -250,7 +250,7 @@ def _mixture(problem: PruningProblem, budget: Fraction, answer: MixtureAnswer) -
     if not 0 <= weight <= 1:
         raise InvalidInputError(f"its relaxation has the weight {float(weight):.9g}, not one from 0 to 1")
     cost = weight * dearer.exact_cost + (1 - weight) * cheaper.exact_cost
-    if cost > budget + Fraction(problem.integers.cost_rounding):
+    if cost > budget:
         raise InvalidInputError(f"its relaxation costs {float(cost):.9g}, the budget is {float(budget):.9g}")
     value = weight * dearer.exact_error + (1 - weight) * cheaper.exact_error
     return Mixture(budget, answer.lam, cheaper, dearer, weight, value)

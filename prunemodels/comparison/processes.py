@@ -152,7 +152,7 @@ def solve(run: Run, task: Task, begun: Callable[[], object] = lambda: None) -> A
             method=solution.method,
         )
         if not isinstance(solution, BudgetSolution):
-            return replace(answer, tolerance=solution.tolerance)
+            return answer
         relaxed = solution.relaxation
         return replace(answer, mixture=MixtureAnswer(relaxed.lam, relaxed.weight, relaxed.cheaper.kept, relaxed.dearer.kept))
     except KeyboardInterrupt:  # among them InterruptedSolveError

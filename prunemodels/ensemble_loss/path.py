@@ -105,11 +105,10 @@ class EnsemblePath:
         """
         limit = limit_of_mean_cost(self.problem.problem, budget)
         cost, loss, where, row = self._pool
-        rounded = self.problem.problem.integers.cost_rounding > 0
         for k in np.lexsort((cost, loss)).tolist():
             if cost[k] <= float(limit) * (1 + 1e-9) + 1e-12:
                 pruning = self._pooled(int(where[k]), int(row[k]))
-                if (pruning.cost <= float(limit)) if rounded else (pruning.exact_cost <= limit):
+                if pruning.exact_cost <= limit:
                     return pruning
         raise InvalidInputError(f"budget is {budget}, the cheapest known pruning costs {cost.min():g}; give at least that")
 

@@ -24,6 +24,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.numbers import engine_numbers
 from formulations.instance.price_tables import check_priced, items_from_table
 from formulations.instance.routing import features_of, n_examples
 from formulations.instance.usage import Usage
@@ -97,7 +98,7 @@ def column_prices(
     leaf = one_leaf(n_features, names)
     items = cost_items(1 if costs is None else costs, leaf)
     usage = Usage.build(leaf, items, np.zeros((1, n_features)), evaluation_cost=evaluation_cost)
-    usage.in_integers()  # refuses prices too far apart
+    engine_numbers(usage, None)  # refuses prices too far apart
     return items, np.array([float(a) for a in usage.evaluation])
 
 

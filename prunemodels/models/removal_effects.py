@@ -14,14 +14,14 @@ users h. What an item's purchases add to (3) is cached for as long as the item l
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.instance.cost_items import CostItems
-from formulations.instance.integers import Integers
+from formulations.instance.numbers import Numbers
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
 
@@ -36,14 +36,14 @@ class RemovalEffects:
 
     Parameters
     ----------
-    usage, integers
-        trees, prices and rows; and the same in integers, gains included.
+    usage, numbers
+        trees, prices and rows; and the same as arrays, gains included.
     units
         the units that each feature belongs to, as items that it needs, all at prices above 0.
     """
 
-    def __init__(self, usage: Usage, integers: Integers, units: CostItems) -> None:
-        self.usage, self.integers = usage, integers
+    def __init__(self, usage: Usage, numbers: Numbers, units: CostItems) -> None:
+        self.usage, self.numbers = usage, numbers
         self.n_units = units.n_items
         ensemble, charges = usage.ensemble, usage.charges
         self._topmost = charges_of(ensemble, units)
@@ -57,12 +57,13 @@ class RemovalEffects:
         counts = np.bincount(charges.item, minlength=usage.costs.n_items)
         self._users_start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self._known = np.zeros(ensemble.n_nodes, dtype=np.bool_)
-        self._saved_by_item = np.zeros((usage.costs.n_items, self.n_units), dtype=np.int64)
+        self._saved_by_item = np.zeros((usage.costs.n_items, self.n_units), dtype=numbers.gain.dtype)
 
-    def of(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """(2), (3) and the number of topmost kept splits of every unit, in integers; `kept` is closed under parents."""
-        ints, routing, ensemble = self.integers, self.usage.routing, self.usage.ensemble
-        rise, saved, users = (np.zeros(self.n_units, dtype=np.int64) for _ in range(3))
+    def of(self, kept: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+        """(2), (3) and the number of topmost kept splits of every unit, in the numbers' units; `kept` is closed under parents."""
+        ints, routing, ensemble = self.numbers, self.usage.routing, self.usage.ensemble
+        kinds = ints.gain.dtype, ints.gain.dtype, np.int64
+        rise, saved, users = (np.zeros(self.n_units, dtype=kind) for kind in kinds)
         _add_subtrees(ensemble.parent, kept, ints.gain, self._topmost.start, self._topmost.item, rise, users)
         _add_subtrees(ensemble.parent, kept, ints.evaluation, self._topmost.start, self._topmost.item, saved, users.copy())
         items = np.unique(self._item_of_user[(kept != self._known)[self._users]])
@@ -108,7 +109,7 @@ def _mark_ways(parent, topmost_start, topmost_unit, on_way):  # type: ignore[no-
 @njit(cache=True)
 def _add_subtrees(parent, kept, amount, topmost_start, topmost_unit, total, users):  # type: ignore[no-untyped-def]
     """Add to each unit the amounts of the splits in R_u (1): those of the kept subtrees at its topmost splits."""
-    below = np.zeros(parent.shape[0], dtype=np.int64)
+    below = np.zeros(parent.shape[0], dtype=amount.dtype)
     for h in range(parent.shape[0] - 1, -1, -1):
         if kept[h]:
             below[h] += amount[h]

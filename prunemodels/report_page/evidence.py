@@ -67,7 +67,7 @@ def evidence_of(
     """Check the path, compare the pruning with it, and check the limits that it keeps to."""
     row, verdicts, proven_bound = row_of(path, pruning), [check_path(path)], None
     if solution is None and row is None:
-        at_own_cost = solve_budget(path.problem, pruning.real_cost, method="path", path=path)
+        at_own_cost = solve_budget(path.problem, pruning.exact_cost, method="path", path=path)
         solution = replace(at_own_cost, pruning=pruning, error=pruning.error)
     if solution is not None:
         relaxed = float(solution.relaxation.value)
@@ -81,7 +81,7 @@ def evidence_of(
         bound = within.bound if within.proof is None else min(within.bound, within.proof.bound)
         verdicts.append(check_limits_solution(within.problem, replace(within, bound=bound)))
     lams = None if row is None else lam_interval(path, row)
-    rounded = not path.problem.integers.exact
+    rounded = not path.problem.numbers.exact
     return Evidence(
         tuple(verdicts),
         row,

@@ -181,5 +181,5 @@ def problem_from_table(
     check_size(items, rows.size, reader.table.source.name)
     weights = weights if rows.size == n_rows else weights[rows]
     X = RowsInTurn(reader.without_labels(quiet=True), n_rows)
-    usage = Usage(ensemble, items, evaluation, charges_of(ensemble, items), X, rows, weights, routing)
+    usage = Usage(ensemble, items, evaluation, charges_of(ensemble, items), weights, routing, X=X, rows=rows)
     return PruningProblem.of(usage, node_errors)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 
 from formulations.answers.budget_solution import BudgetSolution, Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.answers.solution import StopReason
+from formulations.answers.solution import ROUNDING, StopReason
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
@@ -27,25 +27,8 @@ from formulations.instance.problem import PruningProblem
 from solvers.path.pruning_path import pruning_path
 
 
-def room(problem: PruningProblem, budget: Fraction) -> int:
-    """The largest integer cost that certainly fits the budget, whatever the rounding errors of the instance are."""
-    spare = budget - Fraction(problem.integers.cost_rounding)
-    return int(spare // problem.integers.price_unit) if spare >= 0 else -1
-
-
-def most_cost(problem: PruningProblem, budget: Fraction) -> int:
-    """The largest integer cost that may fit the budget: of rounded instances some prunings of this cost do."""
-    return int((budget + Fraction(problem.integers.cost_rounding)) // problem.integers.price_unit)
-
-
-def fitting(problem: PruningProblem, budget: Fraction) -> Callable[[Pruning, int], bool]:
-    """Whether a pruning of some integer cost is within the budget, in exact numbers, as a function of both."""
-    safe, most = room(problem, budget), most_cost(problem, budget)
-    return lambda pruning, cost: cost <= safe or (cost <= most and pruning.real_cost <= budget)
-
-
 def relaxed_optimum(path: PruningPath, budget: Fraction) -> Mixture:
-    """(1) and (2), in exact fractions. If the instance had to be rounded, they are exact for the rounded instance."""
+    """(1) and (2), in exact fractions."""
     costs, errors = path.exact_cost, path.exact_error
     k = next((k for k in range(len(path)) if costs[k] <= budget), len(path) - 1)
     lam = path.between(k - 1) if k > 0 else Fraction(0)
@@ -80,7 +63,8 @@ def best_breakpoint(
     limit = limit_of_mean_cost(problem, budget)
     path = path_of(problem, path)
     relaxation = relaxed_optimum(path, limit)
-    return solution(problem, limit, path[row_within(path, limit)], relaxation, {"seconds": time.perf_counter() - started})
+    stats = {"seconds": time.perf_counter() - started}
+    return solution(problem, limit, path[row_within(path, limit)], relaxation, stats, hidden=gap_of(path))
 
 
 def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
@@ -89,7 +73,7 @@ def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
         return pruning_path(problem, certificate=False)
     if path.problem is not problem:
         raise InvalidInputError("path belongs to another problem; give pruning_path(problem), or None")
-    if any(path.gaps):
+    if path.relative_gap > ROUNDING:
         raise InvalidInputError(
             f"path has a relative gap of {path.relative_gap:.2g}, budgets take an exact one; give pruning_path(problem), or None"
         )
@@ -98,11 +82,12 @@ def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
 
 def row_within(path: PruningPath, budget: Fraction) -> int:
     """The first row of the path that costs at most the budget, compared exactly; the last one costs nothing."""
-    rounding = Fraction(path.problem.integers.cost_rounding)
-    for k in range(len(path)):
-        if path.exact_cost[k] - rounding <= budget and path[k].real_cost <= budget:
-            return k
-    return len(path) - 1
+    return next((k for k in range(len(path)) if path.exact_cost[k] <= budget), len(path) - 1)
+
+
+def gap_of(path: PruningPath) -> float:
+    """How much less error than a row's, at its lambda, an optimum may have: what rounding hides of the path, or is told of it."""
+    return max(float(max(path.gaps, default=0)), path.stats.get("gap", 0.0))
 
 
 def solution(
@@ -114,21 +99,27 @@ def solution(
     *,
     bound: Fraction | None = None,
     stopped: StopReason = StopReason.CONVERGED,
+    hidden: float = 0.0,
 ) -> BudgetSolution:
-    """The answer for a pruning within the budget; `bound` is exact for the integer instance, by default the relaxation's."""
-    slack = problem.integers.error_rounding + float(relaxation.lam) * problem.integers.cost_rounding
+    """The answer for a pruning within the budget; `bound` is by default the relaxation's, and `hidden` less is proven."""
     proven = relaxation.value if bound is None else max(bound, relaxation.value)
-    return BudgetSolution(problem, budget, pruning, error_of(pruning), float(proven) - slack, relaxation, stopped, dict(stats))
+    below = float(proven) if hidden == 0 else max(0.0, math.nextafter(float(proven) - hidden, -math.inf))
+    return BudgetSolution(problem, budget, pruning, error_of(pruning), below, relaxation, stopped, dict(stats))
 
 
 def raised(problem: PruningProblem, bound: float) -> float:
     """A bound of the error of prunings, raised to the next error that a pruning can have."""
-    if problem.integers.error_rounding or bound == -math.inf:
+    if not problem.numbers.exact or bound == -math.inf:
         return bound
-    roots = problem.errors.of_all_roots(problem.ensemble)
-    return float(roots - (roots - Fraction(bound)) // problem.integers.gain_unit * problem.integers.gain_unit)
+    roots, unit = problem.roots_error, problem.numbers.gain_unit
+    return float(roots - (roots - Fraction(bound)) // unit * unit)
 
 
 def error_of(pruning: Pruning) -> float:
-    """The error as a float; if the instance is exact, the exact error rounded once."""
-    return pruning.error if pruning.problem.integers.error_rounding else float(pruning.exact_error)
+    """The exact error, rounded once."""
+    return float(pruning.exact_error)
+
+
+def gain_of(pruning: Pruning) -> Fraction:
+    """How much less a pruning errs than the forest of single leaves, exactly."""
+    return pruning.integer_gain * pruning.problem.exact_numbers.gain_unit

@@ -48,7 +48,7 @@ class Bracket:
         """The gain of the mixture of the bracket's two ends that costs exactly the budget."""
         cost = self.part.total_cost
         share = 1.0 if cost <= self.room else self.room / cost
-        return self.gain + share * self.part.total_gain
+        return self.gain + share * float(self.part.total_gain)
 
 
 def descend(bracket: Bracket, price: NDArray[np.float64], work: float = math.inf) -> Bracket:
@@ -104,7 +104,7 @@ class OtherPrices:
     """Draws prices (2) for one instance."""
 
     def __init__(self, problem: PruningProblem, seed: int) -> None:
-        self.problem = problem
+        self.problem, self.core = problem, problem.reduced("smallest").core
         self.random = np.random.default_rng(seed)
         self._price = problem.purchase_price()
         self._rows = features_of(problem.ensemble, problem.X)[problem.rows]
@@ -129,7 +129,7 @@ class OtherPrices:
 
     def _region(self, part: OpenPart) -> NDArray[np.float64]:
         """r_i: ranks along a random direction; a feature's chance is in proportion to its usage arcs in the part."""
-        feature = self.problem.ensemble.feature[part.nodes[part.tail]]
+        feature = self.core.ensemble.feature[part.nodes[part.tail]]
         asked = np.bincount(feature, minlength=self.problem.ensemble.n_features).astype(np.float64)
         if not asked.any():
             return np.zeros(self.problem.n_rows)

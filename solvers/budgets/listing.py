@@ -15,7 +15,7 @@ from formulations.instance.cost_items import Price
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from solvers.brute_force import all_prunings, count_prunings
-from solvers.budgets.by_path import fitting, path_of, relaxed_optimum, solution
+from solvers.budgets.by_path import gap_of, path_of, relaxed_optimum, solution
 
 MOST_LISTED = 20_000
 """Forests with more prunings are left to searches."""
@@ -26,18 +26,18 @@ def is_tiny(problem: PruningProblem) -> bool:
     return count_prunings(problem.ensemble) <= MOST_LISTED
 
 
-def best_allowed(problem: PruningProblem, allowed: Callable[[Pruning, int], bool]) -> Pruning | None:
-    """The pruning of most integer gain that is allowed, of several the cheapest, then the smallest; None if none is.
+def best_allowed(problem: PruningProblem, allowed: Callable[[Pruning], bool]) -> Pruning | None:
+    """The pruning of most gain that is allowed, of several the cheapest, then the smallest; None if none is.
 
     Parameters
     ----------
     allowed
-        called with a pruning and its integer cost, the most gainful first, until it says yes.
+        called with prunings, the most gainful first, until it says yes.
     """
     every = all_prunings(problem)
     for k in np.lexsort((every.kept.sum(axis=1), every.cost, -every.gain)):
         pruning = Pruning(problem, every.kept[k])
-        if allowed(pruning, int(every.cost[k])):
+        if allowed(pruning):
             return pruning
     return None
 
@@ -53,8 +53,9 @@ def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: Se
     """
     started = time.perf_counter()
     limit = limit_of_mean_cost(problem, budget)
-    pruning = best_allowed(problem, fitting(problem, limit))
+    pruning = best_allowed(problem, lambda found: found.exact_cost <= limit)
     assert pruning is not None, "the forest of single leaves costs nothing"
-    relaxation = relaxed_optimum(path_of(problem, None), limit)
+    path = path_of(problem, None)
+    relaxation = relaxed_optimum(path, limit)
     stats = {"seconds": time.perf_counter() - started, "prunings": float(count_prunings(problem.ensemble))}
-    return solution(problem, limit, pruning, relaxation, stats, bound=pruning.exact_error)
+    return solution(problem, limit, pruning, relaxation, stats, bound=pruning.exact_error, hidden=gap_of(path))

@@ -117,7 +117,7 @@ def solve_lp1(problem: PruningProblem, budget: Price, *, path: PruningPath | Non
         ``relaxation`` is the mixture, the optimum that NWS15's Corollary 4.3 delivers, ``dual`` the dual value of the budget's
         row, ``pruning`` the rounded pruning. ``bound`` is lambda* (B - cost of the pruning), ``largest_bound`` lambda* times the
         cost of the dearest component. `prunemodels.checks.check_lp1_solution` checks both. If the instance had to be rounded,
-        all this holds for the rounded instance, and the pruning's cost exceeds B by at most ``problem.integers.cost_rounding``.
+        all this holds for the rounded instance, and the pruning's cost exceeds B by at most ``problem.numbers.cost_rounding``.
 
     Raises
     ------
@@ -148,11 +148,14 @@ def _rounded(relaxation: Mixture) -> LP1Solution:
     cheaper, dearer = relaxation.cheaper, relaxation.dearer
     problem = cheaper.problem
     step = np.where(cheaper.kept, np.int32(0), np.int32(1)).astype(np.int32)
-    cost = [cheaper.integer_cost]
     if relaxation.is_integral:
-        return LP1Solution(relaxation, step, (cost[0] * problem.integers.price_unit,), 0)
+        return LP1Solution(relaxation, step, (cheaper.exact_cost,), 0)
+    if not problem.numbers.exact:  # real numbers have no ties: nothing between the ends is worth as much as they are
+        step[~dearer.kept] = 2
+        return LP1Solution(relaxation, step, (cheaper.exact_cost, dearer.exact_cost), 0)
+    cost = [cheaper.integer_cost]
     part = open_part(problem, dearer.kept, cheaper.kept)
-    room = int((relaxation.budget / problem.integers.price_unit) // 1) - cost[0]
+    room = int((relaxation.budget / problem.numbers.price_unit) // 1) - cost[0]
     costs: tuple[int, ...]
     if relaxation.lam == 0:  # nothing is gained by spending more
         order, fits, of_split, costs = [0], 0, np.zeros(part.nodes.size, dtype=np.int64), (part.total_cost,)
@@ -165,7 +168,7 @@ def _rounded(relaxation: Mixture) -> LP1Solution:
     step[~cheaper.kept] = len(order) + 1
     step[part.nodes] = place[of_split]
     cost += [costs[c] for c in order]
-    unit = problem.integers.price_unit
+    unit = problem.numbers.price_unit
     return LP1Solution(relaxation, step, tuple(Fraction(c) * unit for c in itertools.accumulate(cost)), fits)
 
 

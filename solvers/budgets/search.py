@@ -29,23 +29,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.budget_solution import BudgetSolution
-from formulations.answers.pruning import Pruning, integer_cost
+from formulations.answers.nested_rows import row_sums
+from formulations.answers.pruning import Pruning, total_cost
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
 from formulations.arguments import Natural, NotNegative, Seconds, Seed, checked
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import limit_of_mean_cost
-from formulations.instance.problem import PruningProblem
+from formulations.instance.problem import Core, PruningProblem
 from formulations.memory import too_large
 from solvers.automatic import CUT_TIME_MARGIN, predicted_seconds
-from solvers.budgets.by_path import path_of, relaxed_optimum, room, row_within, solution
+from solvers.budgets.by_path import gain_of, gap_of, path_of, relaxed_optimum, row_within, solution
 from solvers.budgets.descent import Bracket, OtherPrices, descend
 from solvers.budgets.effort import Effort
-from solvers.budgets.exact.core import KnapsackCore, filled
+from solvers.budgets.exact.core import KnapsackCore, Scale, filled
 from solvers.budgets.rounding import solve_lp1
 from solvers.closures.cut import cut_seconds
-from solvers.closures.subproblem import open_part
+from solvers.closures.subproblem import OpenPart, open_part
 from solvers.closures.tree_pass import best_tree_closures
 
 WIDTH = 0.1
@@ -72,13 +73,14 @@ LEAST_OPEN = 64
 
 @dataclass(eq=False)
 class _BracketSearch:
-    """The search for one edge and one budget; gains and costs are counted from the edge's cheaper end."""
+    """The search for one edge and one budget; gains and costs are counted from the edge's cheaper end, in integers."""
 
     problem: PruningProblem
-    cheaper: NDArray[np.bool_]  # the best breakpoint within the budget
+    cheaper: NDArray[np.bool_]  # the best breakpoint within the budget, over the groups of the reduction
     # floor, ceiling: prunings within and around it: only splits between them are removed or added.
     floor: NDArray[np.bool_]
     ceiling: NDArray[np.bool_]
+    scale: Scale | None  # of the integers; None: they are the instance's own
     room: int  # the budget less the cost of the cheaper end
     goal: float  # the relaxation's gain, at which the search stops
     seed: int
@@ -87,13 +89,19 @@ class _BracketSearch:
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
         self.prices = OtherPrices(self.problem, self.seed)
-        above = open_part(self.problem, self.ceiling, self.cheaper)
+        above = self.between(self.ceiling, self.cheaper)
         self.first_bracket = Bracket(self.cheaper, 0, self.room, above)
         self.width = above.total_cost
-        below = open_part(self.problem, self.cheaper, self.floor)
+        below = self.between(self.cheaper, self.floor)
         self.floor_gain, self.floor_room = -below.total_gain, self.room + below.total_cost
         self.best_gain, self.best = 0, self.cheaper
         self.descents = 0
+
+    def between(self, outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> OpenPart:
+        """The part between two nested prunings of groups, in the search's integers."""
+        core = self.problem.reduced("smallest").core
+        part = open_part(core, outer, inner)
+        return part if self.scale is None else self.scale.part(part, core.gain_lost[part.nodes])
 
     @property
     def over(self) -> bool:
@@ -108,7 +116,7 @@ class _BracketSearch:
     def offer_filled(self, bracket: Bracket) -> None:
         """Take note of a bracket's splits, and of the open ones that greedily fit the room that they leave."""
         part = bracket.part
-        keep = filled(KnapsackCore(**part.arrays(), gained=0, room=bracket.room, taken=(), low=Fraction(0), high=None))
+        keep = filled(KnapsackCore.of(part, gained=0, room=bracket.room))
         kept = bracket.kept.copy()
         kept[part.nodes[keep]] = True
         self.offer(bracket.gain + int(part.gain[keep].sum()), kept)
@@ -147,15 +155,15 @@ class _BracketSearch:
         return ends
 
     def _worth(self, bracket: Bracket) -> float:
-        return bracket.promise - WIDTH * self.goal * bracket.part.total_cost / max(1, self.width)
+        return float(bracket.promise - WIDTH * self.goal * bracket.part.total_cost / max(1, self.width))
 
     def ruined(self) -> Bracket:
         """(2): the bracket of what is left of the best pruning, with all other splits up to the ceiling open."""
-        removable = open_part(self.problem, self.best, self.floor)
+        removable = self.between(self.best, self.floor)
         allowed_cost = int(self.random.uniform(0.5, 0.9) * removable.total_cost)
         self.effort.count_cut(removable)
         ruin = descend(Bracket(self.floor, self.floor_gain, allowed_cost, removable), self.prices.draw(removable))
-        reopened = open_part(self.problem, self.ceiling, ruin.kept)
+        reopened = self.between(self.ceiling, ruin.kept)
         return Bracket(ruin.kept, ruin.gain, self.floor_room - (allowed_cost - ruin.room), reopened)
 
 
@@ -203,19 +211,20 @@ def best_within(
     started = time.perf_counter()
     limit = limit_of_mean_cost(problem, budget)
     path = path_of(problem, path)
-    relaxation = relaxed_optimum(path, limit)
-    row = row_within(path, limit)
+    relaxation, hidden = relaxed_optimum(path, limit), gap_of(path)
+    row, groups, core = row_within(path, limit), problem.reduced("smallest").groups, problem.reduced("smallest").core
     pruning, stopped = path[row], StopReason.CONVERGED
     stats = {"descents": 0.0, "rounds": 0.0, "work": 0.0}
     if row > 0 and not relaxation.is_integral and min(time_limit, work) > 0:
-        open_splits = path[row - 1].kept & ~pruning.kept
-        n_arcs = int(problem.usage.arcs_per_node[open_splits].sum())
+        outer, inner = groups.of_pruning(path[row - 1].kept), groups.of_pruning(pruning.kept)
+        open_splits = outer & ~inner
+        n_arcs = int(core.usage.arcs_per_node[open_splits].sum())
         seconds = cut_seconds(n_arcs, int(open_splits.sum()))
         if seconds > max(SMALL_EDGE, min(time_limit, work)) or too_large(PART_BYTES * n_arcs):
-            kept = kept_by_items(problem, path[row - 1].kept, pruning.kept, room(problem, limit))
+            found = Pruning(problem, groups.kept(kept_by_items(core, outer, inner, limit)))
+            found = found if found.exact_cost <= limit else pruning
             stats["seconds"] = time.perf_counter() - started
-            found = Pruning(problem, kept)
-            return solution(problem, limit, found, relaxation, stats, stopped=StopReason.ITERATION_LIMIT)
+            return solution(problem, limit, found, relaxation, stats, stopped=StopReason.ITERATION_LIMIT, hidden=hidden)
         search = _search(path, row, limit, seed, Effort(work, started + time_limit))
         try:
             search.offer_filled(search.first_bracket)
@@ -226,13 +235,15 @@ def best_within(
         except KeyboardInterrupt as stop:
             raise InterruptedSolveError("interrupted while looking inside the hull edge; nothing was changed") from stop
         stats |= {"descents": float(search.descents), "work": search.effort.spent}
-        pruning = Pruning(problem, search.best)
+        found = Pruning(problem, groups.kept(search.best))
+        if problem.numbers.exact or (found.exact_cost <= limit and gain_of(found) > gain_of(pruning)):
+            pruning = found
         if search.best_gain < search.goal:
             stopped = StopReason.ITERATION_LIMIT
             if search.effort.is_over:
                 stopped = search.effort.reason
     stats["seconds"] = time.perf_counter() - started
-    return solution(problem, limit, pruning, relaxation, stats, stopped=stopped)
+    return solution(problem, limit, pruning, relaxation, stats, stopped=stopped, hidden=hidden)
 
 
 def _offer_rounded(search: _BracketSearch, path: PruningPath, budget: Fraction, limit: float) -> None:
@@ -242,27 +253,36 @@ def _offer_rounded(search: _BracketSearch, path: PruningPath, budget: Fraction, 
     if CUT_TIME_MARGIN * seconds > limit:
         return
     pruning = solve_lp1(path.problem, budget, path=path).pruning
-    if pruning.real_cost <= budget:
-        search.offer(pruning.integer_gain - path[row_within(path, budget)].integer_gain, pruning.kept)
+    if pruning.exact_cost <= budget:
+        more = pruning.integer_gain - path[row_within(path, budget)].integer_gain
+        if search.scale is not None:
+            more = int(more * path.problem.exact_numbers.gain_unit // search.scale.gain_unit)
+        search.offer(more, path.problem.reduced("smallest").groups.of_pruning(pruning.kept))
 
 
 def _search(path: PruningPath, row: int, budget: Fraction, seed: int, effort: Effort) -> _BracketSearch:
     """The search in the edge above a row; an edge with few splits is widened on both sides."""
     problem = path.problem
-    cheaper = path[row]
-    size = path.n_splits
+    reduced, numbers, exact = problem.reduced("smallest"), problem.numbers, problem.exact_numbers
+    groups, cheaper = reduced.groups, path[row]
+    size = row_sums(len(path), path.rows_kept[groups.payer[groups.is_group]], np.ones(int(groups.is_group.sum()), dtype=np.int64))
     up = next((k for k in range(row - 1, -1, -1) if size[k] - size[row] >= LEAST_OPEN), 0)
     down = next((k for k in range(row, len(path)) if size[row] - size[k] >= LEAST_OPEN), len(path) - 1)
-    room_left = room(problem, budget) - cheaper.integer_cost
-    cost, gain = path.integer_cost, path.integer_gain
-    share = min(Fraction(1), Fraction(room_left, cost[row - 1] - cost[row]))
-    goal = math.floor(share * (gain[row - 1] - gain[row]))
-    return _BracketSearch(problem, cheaper.kept, path[down].kept, path[up].kept, room_left, goal, seed, effort)
+    floor, inner, ceiling = (groups.of_pruning(path[k].kept) for k in (down, row, up))
+    scale = None if numbers.exact else Scale.of(open_part(reduced.core, ceiling, floor))
+    gain_unit, price_unit = (exact if scale is None else scale).gain_unit, (exact if scale is None else scale).price_unit
+    room_left = int((budget - cheaper.exact_cost) // price_unit)
+    share = min(Fraction(1), (budget - cheaper.exact_cost) / (path.exact_cost[row - 1] - path.exact_cost[row]))
+    if numbers.exact:  # of the budget only whole units can be spent
+        share = min(Fraction(1), Fraction(room_left, path.integer_cost[row - 1] - path.integer_cost[row]))
+    goal = math.floor(share * (path.exact_error[row] - path.exact_error[row - 1]) / gain_unit)
+    return _BracketSearch(problem, inner, floor, ceiling, scale, room_left, goal, seed, effort)
 
 
-def kept_by_items(problem: PruningProblem, outer: NDArray[np.bool_], inner: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-    """A pruning between two nested ones that costs at most `most` integer prices, as the inner one does; bool, shape (n,)."""
-    usage, ints, ensemble = problem.usage, problem.integers, problem.ensemble
+def kept_by_items(core: Core, outer: NDArray[np.bool_], inner: NDArray[np.bool_], budget: Fraction) -> NDArray[np.bool_]:
+    """A pruning between two nested ones within a budget, as the inner one is; bool, shape (n,)."""
+    usage, numbers, ensemble = core.usage, core.numbers, core.ensemble
+    most = budget / numbers.price_unit
     charged = np.repeat(np.arange(ensemble.n_nodes), np.diff(usage.charges.start))
     asks = (usage.arcs_per_node[charged] > 0) & outer[charged] & ~inner[charged]
     split, item = charged[asks], usage.charges.item[asks]
@@ -274,16 +294,16 @@ def kept_by_items(problem: PruningProblem, outer: NDArray[np.bool_], inner: NDAr
 
     def between(missing: NDArray[np.int64]) -> NDArray[np.bool_]:
         """(3)."""
-        return inner | best_tree_closures(ensemble.parent, ints.gain, inner | (outer & (missing == 0)))[0]
+        return inner | best_tree_closures(ensemble.parent, numbers.gain, inner | (outer & (missing == 0)))[0]
 
     def fits(kept: NDArray[np.bool_]) -> bool:
-        return integer_cost(usage, ints, kept) <= most
+        return bool(total_cost(usage, numbers, kept) <= most)
 
     found, left = inner, np.unique(item).tolist()
     while left:
-        gain = {m: int(ints.gain[between(missing - of_item(m))].sum()) for m in left}
-        before = int(ints.gain[found].sum())
-        best = max(left, key=lambda m: (gain[m] - before) / int(ints.price[m]))
+        gain = {m: numbers.gain[between(missing - of_item(m))].sum().item() for m in left}
+        before = numbers.gain[found].sum().item()
+        best = max(left, key=lambda m: (gain[m] - before) / numbers.price[m].item())
         missing = missing - of_item(best)
         kept = between(missing)
         if not fits(kept):

@@ -9,10 +9,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Literal
 
-import numpy as np
-
 from formulations.answers.budget_solution import BudgetSolution
-from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import Status
 from formulations.arguments import NotNegative, Seconds, checked
@@ -20,8 +17,7 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
-from formulations.instance.reduction import Groups
-from solvers.budgets.by_path import best_breakpoint, error_of, path_of
+from solvers.budgets.by_path import best_breakpoint, path_of
 from solvers.budgets.exact.core import FIRST_WINDOW_ARCS
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.search import best_within
@@ -101,34 +97,13 @@ def solve_budget(
     by_clock = math.inf if time_limit is None else time_limit
     if work is None:
         work = WORK[method] if time_limit is None else math.inf
-    whole = None if path is None else path_of(problem, path)
-    reduced = problem.reduced()
-    if whole is None:
+    if path is None:
         around = None if method == "exact" else limit_of_mean_cost(problem, budget)
-        path = divide_and_conquer(reduced.problem, certificate=False, reduce=False, around=around, progress=progress)
-    else:
-        level = np.where(reduced.groups.is_group, whole.level[reduced.groups.payer], np.int32(0))
-        path = PruningPath(reduced.problem, level, whole.breakpoints)
+        path = divide_and_conquer(problem, certificate=False, around=around, progress=progress)
+    path = path_of(problem, path)
     if method != "path":
         _compile()
-    found = _solved(path, budget, method, by_clock, work, progress=bool(progress))
-    return _told(problem, reduced.groups, found, path.stats.get("gap", 0.0))
-
-
-def _told(problem: PruningProblem, groups: Groups, found: BudgetSolution, gap: float) -> BudgetSolution:
-    """An answer for all splits from one for their groups, see `formulations.instance.reduction`.
-
-    Parameters
-    ----------
-    gap
-        how far below the mixture's error that of the relaxation can be: 0 where the edge around the budget is proven.
-    """
-    pruning, cheaper, dearer = (
-        Pruning(problem, groups.kept(of_groups.kept))
-        for of_groups in (found.pruning, found.relaxation.cheaper, found.relaxation.dearer)
-    )
-    relaxation, bound = replace(found.relaxation, cheaper=cheaper, dearer=dearer), found.bound - gap
-    return replace(found, problem=problem, pruning=pruning, error=error_of(pruning), bound=bound, relaxation=relaxation)
+    return _solved(path, budget, method, by_clock, work, progress=bool(progress))
 
 
 def _solved(path: PruningPath, budget: Price, method: Method, by_clock: float, work: float, *, progress: bool) -> BudgetSolution:
@@ -138,7 +113,7 @@ def _solved(path: PruningPath, budget: Price, method: Method, by_clock: float, w
     if method == "path":
         return first
     found, started, spent = first, time.perf_counter(), 0.0
-    for engine, share in _stages(method, small=problem.n_usage_arcs <= FIRST_WINDOW_ARCS):
+    for engine, share in _stages(method, small=problem.reduced().core.n_usage_arcs <= FIRST_WINDOW_ARCS):
         seconds_left, work_left = max(0.0, by_clock - (time.perf_counter() - started)), max(0.0, work - spent)
         more: dict[str, Any] = {"incumbent": found.pruning, "progress": progress} if engine is exact_budget else {}
         if share < 1:

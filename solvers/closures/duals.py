@@ -9,6 +9,7 @@ roughly the program was solved.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -73,15 +74,15 @@ def worth_of_trees(problem: PruningProblem, objective: IntegerObjective, duals: 
 def bound_of_closure(problem: PruningProblem, objective: IntegerObjective, best: int, pruning: Pruning, lam: Fraction) -> float:
     """The bound of (OBJ) at lambda that follows where no closure is worth more than `best` in integers."""
     value = pruning.value(float(lam))
-    if objective.slack == 0.0:
-        gained = pruning.integer_gain * problem.integers.gain_unit - objective.lam * pruning.exact_cost
+    if objective.exact:
+        gained = pruning.integer_gain * problem.numbers.gain_unit - objective.lam * pruning.exact_cost
         gap = best * objective.unit - gained
         if gap < 0:
             raise SolverFailedError(f"the duals prove a bound above a pruning's value, by {float(-gap):g}")
         gap += (lam - objective.lam) * pruning.exact_cost
         return value - float(gap)
-    roots = Pruning.all_roots(problem).error
-    return min(value, roots - float(best * objective.unit) - objective.slack)
+    bound = problem.roots_error - best * objective.unit
+    return min(value, math.nextafter(float(bound), -math.inf))
 
 
 def _gathered(

@@ -4,10 +4,10 @@
     price of item m for row i      =  item_price_m weight_i                                                                (2)
     price of item m, paid once     =  item_price_m (sum of all weights)                                                    (3)
 
-The integers are exact where the instance is exact and lambda is a ratio p / q that fits. Otherwise they stand for the next ratio
-below lambda that does, or, where a grid is finer than that or the instance is not exact, they lie on a grid, and `slack` states
-what the grid can hide. By (2) nobody has to hold an array over all purchases: prices are made where they are asked for. Only an
-instance on a grid is rounded purchase by purchase and holds all of its prices.
+The integers are exact where the instance's numbers are and lambda is a ratio p / q that fits. Otherwise they stand for the next
+ratio below lambda that does, or, where a grid is finer than that or the numbers are real, they lie on a grid
+(`solvers.closures.grids`), and `hidden` states what the grid can hide. By (2) nobody has to hold an array over all purchases:
+prices are made where they are asked for. Only an instance on a grid is rounded purchase by purchase and holds all of its prices.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance.problem import PruningProblem, Reduced
-from formulations.instance.usage import Usage
+from formulations.instance.problem import Core, Reduced
+from formulations.instance.usage import ForestUsage
+from solvers.closures.grids import Grid
 
 TOTAL_BITS = 61
 """Bits of the sum of capacities at the source."""
@@ -30,10 +31,10 @@ TOTAL_BITS = 61
 class IntegerPrices:
     """Prices of purchases as integers: the part of (OBJ) that depends on rows."""
 
-    usage: Usage
+    usage: ForestUsage
     item_price: NDArray[np.int64]  # int64, shape (M,): the price of an item for a row of weight 1
     weight: NDArray[np.int64]  # int64, shape (N,)
-    # int64, shape (M (N + 1),): all prices, instead of the two above, where the instance was rounded.
+    # int64, shape (M (N + 1),): all prices, on a grid; the two above are then zeros. None: prices are (2) and (3).
     grid: NDArray[np.int64] | None
 
     def profits(self, nodes: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
@@ -76,20 +77,22 @@ class IntegerPrices:
 class IntegerObjective(IntegerPrices):
     """Profits of splits and prices of purchases as integers, each worth `unit` of (OBJ)."""
 
-    problem: PruningProblem
-    # gain, q, p, bits: the profits (1); `gain` is int64, shape (n,).
+    problem: Core
+    # gain, q, p, bits: the profits (1); `gain` is int64, shape (n,). On a grid they are the gains, at q = 1, p = 0.
     gain: NDArray[np.int64]
     q: int
     p: int
     bits: int
     lam: Fraction  # what the integers stand for; it may be a little below what was asked for, where that does not fit 62 bits
     unit: Fraction  # of (OBJ)
-    slack: float  # in (OBJ): how much better a pruning can really be than the integers say; 0 where they are exact
+    hidden: (
+        int  # by how much more a closure can be worth in these integers than in the instance's numbers; 0 where they are exact
+    )
 
     @property
     def exact(self) -> bool:
         """Whether nothing was rounded."""
-        return self.slack == 0.0
+        return self.hidden == 0
 
     def exact_at(self, lam: Fraction) -> bool:
         """Whether nothing was rounded, lambda included."""
@@ -100,7 +103,7 @@ class IntegerObjective(IntegerPrices):
         some = slice(None) if nodes is None else nodes
         profit: NDArray[np.int64] = self.gain[some] * self.q
         if self.p:
-            profit -= self.problem.integers.evaluation[some] * self.p
+            profit -= self.problem.numbers.evaluation[some] * self.p
         return np.left_shift(profit, self.bits, out=profit)
 
     def value(self, gain: int, cost: int) -> int:
@@ -112,39 +115,39 @@ class IntegerObjective(IntegerPrices):
         return (gain * self.q - (value >> self.bits)) // self.p
 
     def of_groups(self, reduced: Reduced) -> IntegerObjective:
-        """The same integers for the groups of a reduction; the objective is exact."""
-        return replace(self, usage=reduced.problem.usage, problem=reduced.problem, gain=reduced.problem.integers.gain)
+        """The same integers for the groups of a reduction."""
+        return replace(self, usage=reduced.core.usage, problem=reduced.core, gain=reduced.groups.sums(self.gain))
 
     def refined(self) -> IntegerObjective:
         """The same on the finest binary grid that fits, so that parts of prices can be whole numbers of units too."""
-        gains = int(np.abs(self.gain).sum()) * self.q + int(self.problem.integers.evaluation.sum()) * self.p
+        gains = int(np.abs(self.gain).sum()) * self.q + (int(self.problem.numbers.evaluation.sum()) * self.p if self.p else 0)
         prices = int(self.item_price.sum()) * int(self.weight.sum()) if self.grid is None else int(self.grid.sum())
         more = max(0, TOTAL_BITS - max(gains << self.bits, prices, 1).bit_length())
         grid = None if self.grid is None else self.grid << more
-        unit = self.unit / 2**more
-        return replace(self, item_price=self.item_price << more, grid=grid, bits=self.bits + more, unit=unit)
+        unit, hidden = self.unit / 2**more, self.hidden << more
+        return replace(self, item_price=self.item_price << more, grid=grid, bits=self.bits + more, unit=unit, hidden=hidden)
 
 
-def integer_objective(problem: PruningProblem, lam: Fraction) -> IntegerObjective:
+def integer_objective(problem: Core, lam: Fraction) -> IntegerObjective:
     """Exact integers if the instance and lambda allow it; else the next lower lambda that fits, or a grid if it hides less."""
-    if not problem.integers.exact:
+    if not problem.numbers.exact:
         return _on_grid(problem, lam)
     fit = _Fit.of(problem, lam)
     return _at(problem, fit.ratio) if fit.is_fine(problem.n_purchases) else _on_grid(problem, lam)
 
 
-def at_fitting_ratio(problem: PruningProblem, lam: Fraction) -> IntegerObjective:
-    """The integers of the instance at the largest lambda' <= lambda for which profits and prices fit 61 bits."""
-    return _at(problem, _Fit.of(problem, lam).ratio)
+def fitting_objective(problem: Core, lam: Fraction) -> IntegerObjective:
+    """The integers of the instance at the largest lambda' <= lambda for which profits and prices fit; of real numbers a grid."""
+    return _at(problem, _Fit.of(problem, lam).ratio) if problem.numbers.exact else _on_grid(problem, lam)
 
 
-def _at(problem: PruningProblem, ratio: Fraction) -> IntegerObjective:
+def _at(problem: Core, ratio: Fraction) -> IntegerObjective:
     """The integers of the instance at a ratio of prices to gains that fits."""
-    ints, p, q = problem.integers, ratio.numerator, ratio.denominator
-    lam, unit = ratio * ints.lam_unit, ints.gain_unit / q
+    numbers, p, q = problem.numbers, ratio.numerator, ratio.denominator
+    lam, unit = ratio * numbers.lam_unit, numbers.gain_unit / q
     return IntegerObjective(
-        usage=problem.usage, item_price=ints.price * p, weight=ints.weight, grid=None, problem=problem, gain=ints.gain,
-        q=q, p=p, bits=0, lam=lam, unit=unit, slack=0.0,
+        usage=problem.usage, item_price=numbers.price * p, weight=numbers.weight, grid=None, problem=problem, gain=numbers.gain,
+        q=q, p=p, bits=0, lam=lam, unit=unit, hidden=0,
     )  # fmt: skip
 
 
@@ -161,8 +164,8 @@ class _Fit:
     ratio: Fraction
 
     @classmethod
-    def of(cls, problem: PruningProblem, lam: Fraction) -> _Fit:
-        ints = problem.integers
+    def of(cls, problem: Core, lam: Fraction) -> _Fit:
+        ints = problem.numbers
         gain = int(np.abs(ints.gain).sum())
         price = int(ints.price.sum()) * int(ints.weight.sum()) + int(ints.evaluation.sum())
         asked = min(lam / ints.lam_unit, Fraction(gain + 1))
@@ -194,53 +197,26 @@ def largest_below(number: Fraction, largest_denominator: int) -> Fraction:
     return Fraction(p * inverse - 1, q * inverse)
 
 
-def useful_rate(problem: PruningProblem, lam: Fraction) -> Fraction:
+def useful_rate(problem: Core, lam: Fraction) -> Fraction:
     """Lambda, or where it is larger one beyond which nothing changes: there nothing that has a price is ever bought.
 
     Floating-point engines are run at this, so that huge coefficients do not drown the errors.
     """
     total = float(np.abs(problem.gain).sum()) or 1.0
     least = min(_least(problem.usage.purchase_price()), _least(problem.evaluation_price))
-    return min(lam, Fraction(2.0 * total / least)) if least < math.inf else lam
+    return min(lam, Fraction(2.0 * total) / Fraction(least)) if least < math.inf else lam
 
 
-@dataclass(frozen=True, eq=False)
-class BinaryGrid:
-    """Real profits and prices as multiples of 2^-exponent, a grid on which sums fit `TOTAL_BITS`."""
-
-    profit: NDArray[np.int64]  # int64: rounded to the nearest point
-    price: NDArray[np.int64]  # int64: rounded down, so that no dual value ever exceeds a real price
-    exponent: int
-    slack: float  # what the grid can hide of a pruning's worth
-
-    @classmethod
-    def of(
-        cls, gain: NDArray[np.float64], evaluation: NDArray[np.float64], price: NDArray[np.float64], errors: float
-    ) -> BinaryGrid:
-        """The grid for the gains and prices of splits, and prices of purchases; gains are differences of so large errors."""
-        total = float(np.abs(gain).sum()) or 1.0
-        # nothing dearer than all gains together is ever bought; twice that, for prices are rounded down below
-        price = np.minimum(price, 2.0 * total)
-        profit = np.maximum(gain - evaluation, -2.0 * total)
-        exponent = TOTAL_BITS - 1 - math.frexp(max(float(np.abs(profit).sum()), float(price.sum()), total))[1]
-        scaled = np.ldexp(profit, exponent)
-        rounded = np.rint(scaled)
-        # a relative 2^-48 below: what floating point may have added to the product
-        grid = np.floor(np.ldexp(price, exponent) * (1 - 2.0**-48)).astype(np.int64)
-        # what floating point may have lost in gains (three errors each) and evaluation prices of splits that can be kept at all
-        lost = errors + float(evaluation[profit > -2.0 * total].sum())
-        slack = float(np.abs(scaled - rounded).sum()) + math.ldexp(lost, exponent) * 2.0**-50
-        return cls(rounded.astype(np.int64), grid, exponent, math.ldexp(slack, -exponent))
-
-
-def _on_grid(problem: PruningProblem, lam: Fraction) -> IntegerObjective:
+def _on_grid(problem: Core, lam: Fraction) -> IntegerObjective:
     """Profits and prices on a binary grid."""
-    rate, ints = float(useful_rate(problem, lam)), problem.integers
+    rate = float(useful_rate(problem, lam))
     price, evaluation = rate * problem.usage.purchase_price(), rate * problem.evaluation_price
-    found = BinaryGrid.of(problem.gain, evaluation, price, float(problem.node_error.sum()))
+    found = Grid.of(problem.gain, evaluation, price, problem.gain_lost)
+    profit = np.where(problem.ensemble.is_split, found.profit, 0)
+    none, nobody = np.zeros(problem.costs.n_items, dtype=np.int64), np.zeros(problem.n_rows, dtype=np.int64)
     return IntegerObjective(
-        usage=problem.usage, item_price=ints.price, weight=ints.weight, grid=found.price, problem=problem, gain=found.profit,
-        q=1, p=0, bits=0, lam=lam, unit=Fraction(2) ** -found.exponent, slack=found.slack,
+        usage=problem.usage, item_price=none, weight=nobody, grid=found.price, problem=problem, gain=profit,
+        q=1, p=0, bits=0, lam=lam, unit=found.unit, hidden=found.hidden,
     )  # fmt: skip
 
 

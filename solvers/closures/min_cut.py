@@ -47,7 +47,7 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.i
     Returns
     -------
     Solution
-        gap 0 where ``problem.integers.exact`` and lambda is a ratio that fits 62 bits; else the cut runs at the next
+        gap 0 where ``problem.numbers.exact`` and lambda is a ratio that fits 62 bits; else the cut runs at the next
         fraction below lambda, or on a grid of 2^-60 of all capacities, and the gap says what that left open.
         Certificate: `ItemDuals`.
 
@@ -70,12 +70,9 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.i
     stopped, kept, n_arcs = StopReason.TIME_LIMIT, free_of_charge(problem, ties), 0
     dual = np.zeros(problem.n_usage_arcs, dtype=np.int64)
     if time.perf_counter() - started <= time_limit:
-        if objective.exact:
-            reduced = problem.reduced(ties)
-            kept, of_groups, n_arcs = closure_at(reduced.problem, objective.of_groups(reduced), ties)
-            kept, dual = reduced.groups.kept(kept), reduced.groups.duals(of_groups, problem.usage)
-        else:  # the grid rounds gains otherwise than the integers that the reduction is true for
-            kept, dual, n_arcs = closure_at(problem, objective, ties)
+        reduced = problem.reduced(ties)
+        kept, of_groups, n_arcs = closure_at(objective.of_groups(reduced), ties)
+        kept, dual = reduced.groups.kept(kept), reduced.groups.duals(of_groups, problem.usage)
         stopped = StopReason.CONVERGED
     certificate = ItemDuals(dual, objective.unit, objective.lam)
     pruning = Pruning(problem, kept)
@@ -84,22 +81,20 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.i
     value = pruning.value(float(lam))
     bound = proven_bound(problem, objective, certificate, pruning, rate)
     stats = {"seconds": time.perf_counter() - started, "arcs": float(n_arcs), "usage_arcs": float(dual.size)}
-    tolerance = 0.0 if objective.exact_at(rate) else 1e-9
-    return Solution(problem, lam, pruning, value, bound, stopped, tolerance, certificate, stats, "min_cut")
+    return Solution(problem, lam, pruning, value, bound, stopped, certificate, stats, "min_cut")
 
 
-def closure_at(
-    problem: PruningProblem, objective: IntegerObjective, ties: Ties
-) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
+def closure_at(objective: IntegerObjective, ties: Ties) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
     """Solve (1) on the splits that are optimal for free items: these, the duals of all usage arcs, and the network's arcs.
 
     No other split is kept at any lambda, and their trees' parts below are worth nothing, so they need no duals either.
     """
-    wanted, n_nodes, arcs = without_prices(problem, ties), problem.ensemble.n_nodes, problem.usage_arcs()
+    core = objective.problem
+    wanted, n_nodes, arcs = without_prices(core, ties), core.ensemble.n_nodes, core.usage_arcs()
     nodes = np.flatnonzero(wanted).astype(np.int32)
     price, dual = objective.prices(), np.zeros(arcs.tail.size, dtype=np.int64)
     mine = np.flatnonzero(wanted[arcs.tail] & (price[arcs.head] > 0))
-    part = subproblem(problem.ensemble.parent, nodes, arcs.tail[mine], arcs.head[mine], problem.n_purchases)
+    part = subproblem(core.ensemble.parent, nodes, arcs.tail[mine], arcs.head[mine], core.n_purchases)
     closure, dual[mine] = merged_cut(part.closure_problem(objective.profits(nodes), price[part.purchases]), ties)
     kept = np.zeros(n_nodes, dtype=bool)
     kept[nodes] = closure.keep

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.merging import merge_purchases
-from formulations.instance.problem import PruningProblem
+from formulations.instance.problem import Core
 from solvers.closures.cut import MAX_PRODUCT as MAX_PRODUCT
 from solvers.closures.cut import ClosureProblem, check_products, compact, local_forest
 from solvers.closures.integer_objective import IntegerPrices
@@ -59,32 +59,37 @@ class Subproblem:
 class ParametricSubproblem(Subproblem):
     """A subproblem for every lambda (2)."""
 
-    # gain, evaluation: int64, shape (k,): in the units of ``problem.integers``.
-    gain: NDArray[np.int64]
-    evaluation: NDArray[np.int64]
-    price: NDArray[np.int64]  # int64, shape (j,): > 0
+    # gain, evaluation: shape (k,), as in ``problem.numbers``: int64, or float64 where the numbers are real.
+    gain: NDArray[Any]
+    evaluation: NDArray[Any]
+    price: NDArray[Any]  # of the same type, shape (j,): > 0
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All arrays by name, for a subclass that has more of them."""
         return {field.name: getattr(self, field.name) for field in fields(ParametricSubproblem)}
 
     @property
-    def total_cost(self) -> int:
-        """Of all splits together."""
-        return int(self.price.sum()) + int(self.evaluation.sum())
+    def exact(self) -> bool:
+        """Whether gains and prices are integers."""
+        return self.gain.dtype == np.int64
 
     @property
-    def total_gain(self) -> int:
+    def total_cost(self) -> Any:
         """Of all splits together."""
-        return int(self.gain.sum())
+        return self.price.sum().item() + self.evaluation.sum().item()
 
-    def cost_of(self, keep: NDArray[np.bool_]) -> int:
+    @property
+    def total_gain(self) -> Any:
+        """Of all splits together."""
+        return self.gain.sum().item()
+
+    def cost_of(self, keep: NDArray[np.bool_]) -> Any:
         """Of some splits alone; bool, shape (k,)."""
         return self.cost_with(keep, self.used(keep))
 
-    def cost_with(self, keep: NDArray[np.bool_], used: NDArray[np.bool_]) -> int:
+    def cost_with(self, keep: NDArray[np.bool_], used: NDArray[np.bool_]) -> Any:
         """The same where `used(keep)` is known already."""
-        return int(self.price[used].sum()) + int(self.evaluation[keep].sum())
+        return self.price[used].sum().item() + self.evaluation[keep].sum().item()
 
     def largest_product(self, lam: Fraction) -> float:
         """The larger of all gains and all costs in the integers of lambda; below `MAX_PRODUCT` where `at` can take it."""
@@ -160,10 +165,8 @@ def subproblem(
     return Subproblem(nodes, local_parent, local_tail, place, purchases)
 
 
-def parametric_subproblem(
-    problem: PruningProblem, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None = None
-) -> ParametricSubproblem:
-    """Some splits with the purchases that cost something, in the integers of the instance.
+def parametric_subproblem(problem: Core, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None = None) -> ParametricSubproblem:
+    """Some splits with the purchases that cost something, in the numbers of the instance.
 
     Parameters
     ----------
@@ -178,13 +181,13 @@ def parametric_subproblem(
 
 
 def small_subproblem(
-    problem: PruningProblem, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None, most: float = math.inf
+    problem: Core, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None, most: float = math.inf
 ) -> ParametricSubproblem | None:
     """`parametric_subproblem`, but None if more than `most` usage arcs lead to purchases that cost something and are not paid.
 
     Usage arcs are made for `ARCS_AT_ONCE` at a time, so those that are paid take no memory.
     """
-    ints = problem.integers
+    ints = problem.numbers
     prices = IntegerPrices(problem.usage, ints.price, ints.weight, None)
     tails, heads, count = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)], 0
     some_are_free = (ints.price == 0).any() or (ints.weight == 0).any()
@@ -237,7 +240,7 @@ class OpenPart(ParametricSubproblem):
         return OpenPart(**part.arrays(), members=self.members[present], group=group[present]), purchases
 
 
-def open_part(problem: PruningProblem, outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> OpenPart:
+def open_part(problem: Core, outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> OpenPart:
     """The part between two nested prunings; both bool, shape (n,), closed under parents, inner within outer.
 
     The inner pruning together with a closure of the part is a pruning between the two.

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.problem import PruningProblem
+from formulations.instance.problem import Core
 from solvers.closures.cut import Ties
 
 
@@ -62,20 +62,20 @@ def forced(parent: NDArray[np.int32], profit: NDArray[np.int64]) -> Forced:
     return Forced(int(best), kept, pruned)
 
 
-def without_prices(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
+def without_prices(problem: Core, ties: Ties) -> NDArray[np.bool_]:
     """The optimum at lambda = 0, where items are free."""
     ensemble = problem.ensemble
-    return best_tree_closures(ensemble.parent, problem.integers.gain, ensemble.is_split, ties)[0]
+    return best_tree_closures(ensemble.parent, problem.numbers.gain, ensemble.is_split, ties)[0]
 
 
-def free_of_charge(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
+def free_of_charge(problem: Core, ties: Ties) -> NDArray[np.bool_]:
     """The best closure among splits whose price is 0: the optimum for lambda beyond every breakpoint."""
-    has_price = problem.integers.evaluation > 0
+    has_price = problem.numbers.evaluation > 0
     charged = np.repeat(np.arange(problem.ensemble.n_nodes), np.diff(problem.usage.charges.start))
     reached = problem.costs.paid_once[problem.usage.charges.item] | (problem.routing.counts()[charged] > 0)
     has_price[charged[reached]] = True
     allowed = problem.ensemble.is_split & ~has_price
-    return best_tree_closures(problem.ensemble.parent, problem.integers.gain, allowed, ties)[0]
+    return best_tree_closures(problem.ensemble.parent, problem.numbers.gain, allowed, ties)[0]
 
 
 @njit(cache=True, nogil=True)

@@ -168,7 +168,7 @@ class _DantzigWolfe:
             stats["integral"] = float(is_integral(master.y))
         value = pruning.value(float(lam))
         tolerance, history = max(gap, PROVEN), found.history()
-        how = found.stopped, tolerance, duals, stats, "dantzig_wolfe", history, found.entered
+        how = found.stopped, duals, stats, "dantzig_wolfe", history, found.entered
         solution = DantzigWolfeSolution(self.problem, lam, pruning, value, bound, *how)
         if found.stopped is StopReason.CONVERGED and found.gap > tolerance and solution.status is not Status.OPTIMAL:
             return replace(solution, stopped=StopReason.STALLED)

@@ -42,7 +42,7 @@ from formulations.instance.cost_items import exact
 from formulations.instance.ensemble_loss import EnsembleProblem
 from formulations.instance.merging import merge_purchases
 from solvers.closures.cut import ClosureProblem, best_closure, compact
-from solvers.closures.integer_objective import BinaryGrid
+from solvers.closures.grids import Grid
 from solvers.closures.subproblem import subproblem
 from solvers.closures.tree_pass import best_tree_closures
 from solvers.ensemble_loss.level_values import level_sets_of
@@ -227,11 +227,9 @@ class Oracle:
     def __init__(self, ensemble_problem: EnsembleProblem, lam: Fraction) -> None:
         self.ensemble_problem = ensemble_problem
         self.problem = problem = ensemble_problem.problem
-        ints = problem.integers
+        ints = problem.numbers
         rate = float(lam * ints.price_unit)
         self._evaluation = np.asarray(rate * ints.evaluation, dtype=np.float64)
-        # in any pruning's cost, the integer prices differ from the real ones by at most this
-        self._cost_slack = float(lam) * ints.cost_rounding
         arcs, price = problem.usage_arcs(), problem.purchase_price()
         paid = price[arcs.head] > 0 if rate > 0 else np.zeros(arcs.head.size, dtype=bool)
         tail, head = arcs.tail[paid], arcs.head[paid]
@@ -245,7 +243,7 @@ class Oracle:
         """Solve (2) for dL/dF, shape (R, C)."""
         ensemble = self.problem.ensemble
         gain = self.ensemble_problem.gains(slopes)
-        grid = BinaryGrid.of(gain, self._evaluation, self._price, float(np.abs(gain).sum()))
+        grid = Grid.of(gain, self._evaluation, self._price, 2.0**-50 * np.abs(gain))
         profit = grid.profit
         wanted = best_tree_closures(ensemble.parent, profit, ensemble.is_split)[0]
         nodes = np.flatnonzero(wanted).astype(np.int32)
@@ -255,7 +253,7 @@ class Oracle:
         kept = np.zeros(ensemble.n_nodes, dtype=bool)
         kept[nodes] = closure.keep
         worth = self._proven(profit, instance, nodes, closure.duals())
-        return OracleAnswer(kept, -math.ldexp(float(worth), -grid.exponent) - (grid.slack + self._cost_slack), closure.n_arcs)
+        return OracleAnswer(kept, -math.ldexp(float(worth), -grid.exponent), closure.n_arcs)
 
     def _instance(
         self, nodes: NDArray[np.int32], arcs: NDArray[np.int64], profit: NDArray[np.int64], price: NDArray[np.int64]

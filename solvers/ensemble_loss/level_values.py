@@ -26,8 +26,8 @@ from formulations.answers.nested_prunings import NestedPrunings, level_sets, sum
 from formulations.answers.pruning import Pruning
 from formulations.compiled import njit
 from formulations.instance.ensemble_loss import EnsembleProblem
-from formulations.instance.integers import to_integers
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
+from formulations.instance.numbers import engine_numbers
 from formulations.instance.problem import PruningProblem
 from solvers.path.pruning_path import pruning_path
 
@@ -87,8 +87,7 @@ def linearise(problem: EnsembleProblem, slopes: NDArray[np.float64]) -> PruningP
     e = problem.linear_errors(slopes) + largest * problem.sums(np.abs(slopes)).sum(axis=1)
     one = ErrorComponent(np.maximum(e, 0.0), np.full(ensemble.n_trees, 1.0 / ensemble.n_trees), source="linearised")
     errors = NodeErrors((one,))
-    integers = to_integers(ensemble, errors, trees.costs, trees.weights, trees.evaluation, trees.routing)
-    return replace(trees, errors=errors, integers=integers)
+    return replace(trees, errors=errors, numbers=engine_numbers(trees.usage, errors))
 
 
 def linearised_path(problem: EnsembleProblem, y: NDArray[np.float64]) -> LevelSets:

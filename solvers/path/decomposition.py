@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ THREADS = min(2, os.cpu_count() or 1)
 ONE_THREAD_ARCS = 20_000
 """Parts with together at most so many usage arcs are divided to their ends by one thread."""
 
+SUM_ROUNDING = 2.0**-48
+"""What the sums of a part's real gains and costs may be off by, as a share of its gains."""
+
 MOST_REPAIRS = 8
 """After so many repairs the guesses are given up, and everything is cut again without them."""
 
@@ -44,14 +47,16 @@ MOST_REPAIRS = 8
 class PathPiece:
     """Splits that go at one breakpoint."""
 
-    # the breakpoint, in integer gains for one integer price; None if a wrong guess left a part that has no breakpoint.
+    # the breakpoint, in gains for one price; None if a wrong guess left a part that has no breakpoint.
     ratio: Fraction | None
     nodes: NDArray[np.int32]  # int32: the splits
     # tail, head: int32: their usage arcs to merged purchases, in the numbers of the whole instance.
     tail: NDArray[np.int32]
     head: NDArray[np.int32]
-    dual: NDArray[np.int64]  # int64, shape of the arcs: the flow that proves it, in gains times the denominator of `ratio`
+    dual: NDArray[np.int64]  # int64, shape of the arcs: the flow that proves it, in gains times `scale`
+    scale: int | Fraction  # of whole numbers the denominator of `ratio`, else that of the grid that the cut was made on
     outside: int  # how many splits of what was divided are outside of it
+    left: int = 0  # in the unit of `dual`: no closure of it is worth more, which is nothing where nothing was rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +66,18 @@ class Networks:
     parts: PartSequence
     # lambda* of each part; None where a wrong guess left a part with a gain below 0 or a cost of 0, so that there is none.
     ratios: list[Fraction | None]
-    denominator: NDArray[np.int64]  # int64, shape (p,): of lambda*, which gains are multiplied by
+    scale: NDArray[Any]  # shape (p,): what gains are multiplied by: the denominator of lambda*, or a power of two
     instance: ClosureProblem
 
     @staticmethod
     def of(parts: PartSequence) -> Networks:
         """The networks of some parts."""
         each = zip(parts.gain.tolist(), parts.cost.tolist(), strict=True)
-        ratios = [Fraction(gain, cost) if cost > 0 and gain >= 0 else None for gain, cost in each]
+        ratios = [Fraction(gain) / Fraction(cost) if cost > 0 and gain >= 0 else None for gain, cost in each]
+        if not parts.subproblem.exact:
+            ratios = [None if ratio is None else Fraction(float(ratio)) for ratio in ratios]
+            grids = parts.on_grids(np.array([1.0 if ratio is None else float(ratio) for ratio in ratios]))
+            return Networks(parts, ratios, np.ldexp(1.0, grids.exponent), grids.problem)
         p = np.array([1 if ratio is None else ratio.numerator for ratio in ratios], dtype=np.int64)
         q = np.array([1 if ratio is None else ratio.denominator for ratio in ratios], dtype=np.int64)
         return Networks(parts, ratios, q, parts.at(p, q))
@@ -76,17 +85,33 @@ class Networks:
     def start(self) -> Flow | None:
         """What is known of the flow at lambda*, which need not fit."""
         parts, problem = self.parts, self.instance
-        if parts.flow is not None and parts.unit is not None:
-            factor = parts.of_splits(self.denominator / parts.unit)
+        if parts.flow is not None and parts.scale is not None:
+            factor = parts.of_splits(self.scale / parts.scale)
             return parts.flow.scaled(factor[problem.tail], factor)
         if parts.score is not None:
             return shared_flow(problem, parts.weights(parts.score))
         return None
 
     def worth(self, keep: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """What a closure is worth in each part; shape (p,)."""
+        """What a closure is worth in each part, in the integers of the cut; shape (p,)."""
         paid = self.parts.subproblem.used(keep)
         return self.parts.total(np.where(keep, self.instance.profit, 0), np.where(paid, -self.instance.price, 0))
+
+    def whole(self, keep: NDArray[np.bool_], worth: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """The parts that a best closure of this worth does not divide: bool, shape (p,).
+
+        Of real numbers a closure divides a part if it is worth more than nothing in these, beyond what their sums can be off by.
+        """
+        pieces = np.array([ratio is None for ratio in self.ratios])
+        parts, part = self.parts, self.parts.subproblem
+        if part.exact:
+            return np.asarray(pieces | (worth == 0))
+        used, lam = part.used(keep), np.array([0.0 if ratio is None else float(ratio) for ratio in self.ratios])
+        gain = parts.total(np.where(keep, part.gain, 0.0))
+        cost = parts.total(np.where(keep, part.evaluation, 0.0), np.where(used, part.price, 0.0))
+        kept = parts.total(keep.astype(np.int64))
+        better = gain - lam * cost > SUM_ROUNDING * parts.total(np.abs(part.gain))
+        return np.asarray(pieces | ~better | (kept == 0) | (kept == np.diff(parts.first)))
 
 
 class PathDecomposition:
@@ -153,13 +178,13 @@ class PathDecomposition:
         closure, flow = preflow_closure(networks.instance, ties=self.ties, start=networks.start())
         self._count(cuts=parts.n_parts, arcs_cut=closure.n_arcs)
         keep, worth = closure.keep, networks.worth(closure.keep)
-        done = (worth == 0) | np.array([ratio is None for ratio in networks.ratios])
-        pieces = _pieces_of(networks, done, closure.duals())
+        done = networks.whole(keep, worth)
+        pieces = _pieces_of(networks, done, closure.duals(), worth)
         half = np.zeros((done.size, 2), dtype=np.int32)
         half[~done] = 1
         number = np.where(half, np.cumsum(half).reshape(half.shape) - 1, -1).astype(np.int32)
         label = number[parts.part_of_splits(), keep.astype(np.int8)]
-        rest = replace(parts, score=None, flow=flow, unit=networks.denominator)
+        rest = replace(parts, score=None, flow=flow, scale=networks.scale)
         return pieces, self.parts.divided(rest, label)
 
     def _repair(self, pieces: list[PathPiece], wrong: list[tuple[int, int]], paid: NDArray[np.bool_]) -> None:
@@ -182,7 +207,7 @@ class PathDecomposition:
                 self.stats[name] += count
 
 
-def _pieces_of(networks: Networks, done: NDArray[np.bool_], dual: NDArray[np.int64]) -> list[PathPiece]:
+def _pieces_of(networks: Networks, done: NDArray[np.bool_], dual: NDArray[np.int64], worth: NDArray[np.int64]) -> list[PathPiece]:
     """The parts that are pieces."""
     part, parts = networks.parts.subproblem, networks.parts
     tail, head = part.nodes[part.tail], part.purchases[part.head]
@@ -191,7 +216,9 @@ def _pieces_of(networks: Networks, done: NDArray[np.bool_], dual: NDArray[np.int
     for k in np.flatnonzero(done).tolist():
         arcs = slice(first_arc[k], first_arc[k + 1])
         nodes = part.nodes[first[k] : first[k + 1]]
-        pieces.append(PathPiece(networks.ratios[k], nodes, tail[arcs], head[arcs], dual[arcs], outside[k]))
+        scale, left = networks.scale[k].item(), int(worth[k])
+        flow = dual[arcs], scale if part.exact else Fraction(scale)
+        pieces.append(PathPiece(networks.ratios[k], nodes, tail[arcs], head[arcs], *flow, outside[k], left))
     return pieces
 
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,9 +60,6 @@ BANDS = 16
 
 LARGEST_LEVEL = 12.0
 """The largest logarithm of a level, in units of the lambda of its part, and the least with a minus."""
-
-GRID = 4096
-"""The lambda of a threshold is a fraction whose numerator or denominator this is."""
 
 
 def guessed_parts(parts: Parts, sequence: PartSequence, ties: Ties) -> PartSequence:
@@ -145,8 +143,7 @@ def _sides(
     core = sequence.restricted(label, sequence.payers(label), new_part)
     old = part_of[order[core.first[:-1]]]
     lam = np.exp(threshold[at] - 4 * LARGEST_LEVEL * old) * sequence.mean_lambda()[old]
-    p, q = (np.where(dear, np.round(GRID * ratio), GRID) for dear, ratio in ((lam >= 1, lam), (lam < 1, 1 / lam)))
-    instance = core.at(p.astype(np.int64), q.astype(np.int64))
+    instance = core.near(lam)
     closure, _ = preflow_closure(instance, ties=ties, start=shared_flow(instance, core.weights(score[order])))
     block[order[closure.keep]] += 1
     return block
@@ -186,14 +183,14 @@ def _with_ties(sequence: PartSequence, label: NDArray[np.int32], ties: Ties) -> 
 
 
 def _extreme(
-    problem: ClosureProblem, gain: NDArray[np.int64], free: NDArray[np.bool_], keep: NDArray[np.bool_], ties: Ties
+    problem: ClosureProblem, gain: NDArray[Any], free: NDArray[np.bool_], keep: NDArray[np.bool_], ties: Ties
 ) -> NDArray[np.bool_]:
     """Take from the closure `keep` what violates (4), or add to it what violates (5); it is worth no less afterwards.
 
     Parameters
     ----------
     gain
-        int64, shape (k,).
+        shape (k,).
     free
         bool, shape (k,): splits whose evaluation costs nothing.
     """
@@ -212,13 +209,13 @@ def _rising(sequence: PartSequence, label: NDArray[np.int32]) -> NDArray[np.int3
     """New parts by labels, without the thresholds between parts whose lambdas do not rise, or that have no splits or no cost."""
     part = sequence.subproblem
     n_labels = int(label.max()) + 1
-    gain, cost = np.zeros((2, n_labels), dtype=np.int64)
+    gain, cost = np.zeros((2, n_labels), dtype=part.gain.dtype)
     np.add.at(gain, label, part.gain)
     np.add.at(cost, label, part.evaluation)
     np.add.at(cost, sequence.payers(label), part.price)
     old, size = np.full(n_labels, -1, dtype=np.int32), np.bincount(label, minlength=n_labels)
     old[label] = sequence.part_of_splits()
-    found: list[tuple[int, int, int]] = []
+    found: list[tuple[Any, Any, int]] = []
     place = np.zeros(n_labels, dtype=np.int32)
     for x, (g, c, of, n) in enumerate(zip(gain.tolist(), cost.tolist(), old.tolist(), size.tolist(), strict=True)):
         if n:

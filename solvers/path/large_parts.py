@@ -18,18 +18,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import integer_cost
+from formulations.answers.pruning import total_cost
 from formulations.answers.solution import StopReason
 from formulations.errors import BrokenFileError
-from formulations.instance.problem import PruningProblem
+from formulations.instance.problem import Core
 from formulations.memory import memory_free
 from formulations.stored_arrays import fingerprint
 from solvers.closures.cut import Ties
-from solvers.closures.integer_objective import IntegerObjective, at_fitting_ratio
+from solvers.closures.integer_objective import IntegerObjective, fitting_objective
 from solvers.closures.subproblem import ParametricSubproblem, small_subproblem
 from solvers.closures.tree_pass import best_tree_closures
 from solvers.path.part_files import FoundInPart, PartFiles
@@ -63,23 +64,23 @@ MOST_ROUNDS = 400
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """An optimum of the path: its splits, gain and cost in the integers of the instance, and a bit for each purchase it pays."""
+    """An optimum of the path: its splits, gain and cost in the numbers of the instance, and a bit for each purchase it pays."""
 
     kept: NDArray[np.bool_]
-    gain: int
-    cost: int
+    gain: Any
+    cost: Any
     paid: NDArray[np.uint8]
 
     @staticmethod
-    def of(problem: PruningProblem, kept: NDArray[np.bool_]) -> Optimum:
+    def of(problem: Core, kept: NDArray[np.bool_]) -> Optimum:
         """From the splits alone, by a pass over all that they use."""
         paid = problem.usage.paid_by(kept)
-        cost = integer_cost(problem.usage, problem.integers, kept, paid)
-        return Optimum(kept, int(problem.integers.gain[kept].sum()), cost, np.packbits(paid))
+        cost = total_cost(problem.usage, problem.numbers, kept, paid)
+        return Optimum(kept, problem.numbers.gain[kept].sum().item(), cost, np.packbits(paid))
 
     def worth(self, ratio: Fraction) -> Fraction:
-        """In integer gains, at so many of them for one integer price."""
-        return self.gain - ratio * self.cost
+        """In gains, at so many of them for one price."""
+        return Fraction(self.gain) - ratio * Fraction(self.cost)
 
     def unpacked(self, n_purchases: int) -> NDArray[np.bool_]:
         """What it pays; bool, shape (M (N + 1),), a new array."""
@@ -98,7 +99,7 @@ class SmallPart:
 class Edge:
     """A part that goes at one lambda, `ratio`, and its splits; `gap` says how much more than its ends an optimum may be worth.
 
-    The gap is in integer gains. Rounds prove it at a lambda of at most `ratio`, against the inner end. As lambda rises to that
+    The gap is in gains. Rounds prove it at a lambda of at most `ratio`, against the inner end. As lambda rises to that
     ratio, nothing outside of the inner end gains on it, so that the gap is one there too.
     """
 
@@ -111,21 +112,29 @@ class Edge:
 class Division:
     """How parts are divided, and what that took."""
 
-    problem: PruningProblem
+    problem: Core
     ties: Ties
     gap: float  # relative gap at which rounds without progress are given up where a cut does not fit into memory
     files: PartFiles | None  # where to keep what is found, and to read what an earlier run found; None: nowhere
     pool: ThreadPoolExecutor  # of one thread
     cuts: bool = False  # never take an end for the optimum where a cut can tell
-    around: int | None = None  # an integer cost: of the large parts only those are divided between whose ends it lies. None: all
+    around: Any = (
+        None  # a cost in the instance's numbers: of the large parts only those are divided between whose ends it lies. None: all
+    )
     tick: Callable[[], None] = lambda: None  # called every ten rounds
-    unsure: list[Edge] = field(default_factory=list)  # the edges whose gap is not closed
+    edges: list[Edge] = field(default_factory=list)  # all that go at one lambda
+    unsure: list[Edge] = field(default_factory=list)  # those whose gap is not closed
     # those that the last part's rounds ended with: the next part and the proof of the path start there. Empty at first.
     scores: list[Scores] = field(default_factory=list)
     # large parts, their rounds, and the seconds of both, those of earlier runs included.
     stats: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("large_parts", "parts_with_gap", "rounds", "seconds_of_rounds"), 0.0)
     )
+
+    @property
+    def negligible(self) -> Fraction:
+        """What rounding may add to a bound, in gains: far more than a grid's own rounding, far less than an error."""
+        return Fraction(float(self.problem.node_error.sum())) * Fraction(1, 2**40)
 
     def leaves(self, part: LargePart) -> bool:
         """Whether a part stays as it is."""
@@ -152,8 +161,8 @@ class LargePart:
 
     @property
     def ratio(self) -> Fraction:
-        """Where both are worth the same, in integer gains for one integer price."""
-        return Fraction(self.outer.gain - self.inner.gain, self.outer.cost - self.inner.cost)
+        """Where both are worth the same, in gains for one price."""
+        return Fraction(self.outer.gain - self.inner.gain) / Fraction(self.outer.cost - self.inner.cost)
 
     def cut(self, how: Division) -> tuple[LargePart, LargePart] | Edge:
         """The outer and the inner part beside the optimum where both ends are worth the same; the edge if an end is that optimum.
@@ -174,6 +183,8 @@ class LargePart:
         how.count(found)
         is_end = middle is inner or middle is outer
         missed = found.bound - middle.worth(found.ratio)
+        if not how.problem.numbers.exact and missed <= how.negligible:  # what rounding may have added to the bound
+            missed = Fraction(0)
         if missed or (is_end and found.ratio != self.ratio):
             how.stats["parts_with_gap"] += 1
         # Where an end is not optimal, it may be worse than what was found at any lambda.
@@ -188,9 +199,10 @@ class LargePart:
         inner, problem, files, started = self.inner, how.problem, how.files, time.perf_counter()
         if files is not None:
             files.check_writable()
-        objective = at_fitting_ratio(problem, self.ratio * problem.integers.lam_unit).refined()
+        objective = fitting_objective(problem, self.ratio * problem.numbers.lam_unit).refined()
         rows = LocalRows(objective, how.pool)
-        paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))
+        bought = inner.unpacked(problem.n_purchases)
+        paid = Paid(bought, _value(objective, inner, bought))
         run = Run(
             rows,
             how.ties,
@@ -211,31 +223,31 @@ class LargePart:
         kept = run.best_kept if run.core is not None else self._extreme(how, objective, run.best_kept)
         found = FoundInPart(
             kept=kept,
-            bound=run.bound * objective.unit / problem.integers.gain_unit,
-            ratio=objective.lam / problem.integers.lam_unit,
+            bound=run.bound * objective.unit / problem.numbers.gain_unit,
+            ratio=objective.lam / problem.numbers.lam_unit,
             rounds=run.rounds_made,
             seconds=time.perf_counter() - started,
         )
         end = self._end(kept)
         if end is not None:
             return found, end
-        if not np.array_equal(kept, run.best_kept):
+        if not np.array_equal(kept, run.best_kept) or not problem.numbers.exact:
             return found, Optimum.of(problem, kept)
         keep = run.best_kept[run.remaining.nodes]
         rows.fix(keep, ~keep)
         assert rows.remaining.paid is not None
-        gain = int(problem.integers.gain[run.best_kept].sum())
+        gain = int(problem.numbers.gain[run.best_kept].sum())
         return found, Optimum(run.best_kept, gain, objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
 
     def _extreme(self, how: Division, objective: IntegerObjective, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """A pruning with all that gains and costs nothing more, as small or large as `ties` says: (4), (5) of `path.guess`."""
-        problem, gain, parent = how.problem, how.problem.integers.gain, how.problem.ensemble.parent
+        problem, gain, parent = how.problem, how.problem.numbers.gain, how.problem.ensemble.parent
         allowed = self.outer.kept & ~kept
         rows = LocalRows(objective, how.pool)
         rows.open(allowed, problem.usage.paid_by(kept))
         charged = rows.charges(np.zeros(rows.remaining.nodes.size, dtype=np.float32)) > 0
         allowed[rows.remaining.nodes[charged]] = False
-        allowed &= problem.integers.evaluation == 0
+        allowed &= problem.numbers.evaluation == 0
         # a subtree below a split that stays is a tree of its own
         kept = kept | best_tree_closures(np.where(kept[parent], np.int32(-1), parent), gain, allowed, how.ties)[0]
         if how.ties == "largest":
@@ -247,6 +259,13 @@ class LargePart:
     def _end(self, kept: NDArray[np.bool_]) -> Optimum | None:
         """The end that keeps these splits."""
         return next((end for end in (self.inner, self.outer) if np.array_equal(end.kept, kept)), None)
+
+
+def _value(objective: IntegerObjective, optimum: Optimum, bought: NDArray[np.bool_]) -> int:
+    """What an optimum is worth in the integers of one lambda, given what it buys."""
+    if objective.problem.numbers.exact:
+        return objective.value(optimum.gain, optimum.cost)
+    return int(objective.profits()[optimum.kept].sum()) - int(objective.prices()[bought].sum())
 
 
 def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) -> None:

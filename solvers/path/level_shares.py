@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.problem import PruningProblem
+from formulations.instance.problem import Core
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.shares import in_threads, portions
@@ -88,14 +88,14 @@ class LevelShares:
 
     def __init__(
         self,
-        problem: PruningProblem,
+        problem: Core,
         level: NDArray[np.int32],
         highest: NDArray[np.int32],
         is_open: NDArray[np.bool_],
         bits: int,
         pool: ThreadPoolExecutor,
     ) -> None:
-        ints = problem.integers
+        ints = problem.numbers
         self.remaining = all_open(IntegerPrices(problem.usage, ints.price, ints.weight, None), is_open)
         self.nodes = self.remaining.nodes
         self.level, self.highest, self.bits, self.pool = level[self.nodes], highest, bits, pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from formulations.instance.merging import starts_by_tail
 from solvers.closures.cut import ClosureProblem, check_products
+from solvers.closures.grids import PRICE_MARGIN, TOTAL_BITS, ldexp
 from solvers.closures.preflow import Flow
 from solvers.closures.preflow.kernels import grouped
 from solvers.closures.subproblem import ParametricSubproblem
@@ -30,9 +31,9 @@ class PartSequence:
     outside: NDArray[np.int64]  # int64, shape (p,): how many splits of what was divided are outside of each part
     # float64, shape (k,): scores by which prices can be shared out; None: none are known.
     score: NDArray[np.float64] | None = None
-    # flow, unit: the flow from the cut that made the part, in gains times `unit`, int64 of shape (p,); None: none is known.
+    # flow, scale: the flow from the cut that made the part, in gains times `scale`, shape (p,); None: none is known.
     flow: Flow | None = None
-    unit: NDArray[np.int64] | None = None
+    scale: NDArray[Any] | None = None
 
     @staticmethod
     def of(subproblem: ParametricSubproblem) -> PartSequence:
@@ -77,24 +78,25 @@ class PartSequence:
         """The part of each split, int32 of shape (k,)."""
         return self.of_splits(np.arange(self.n_parts, dtype=np.int32))
 
-    def total(self, of_splits: NDArray[np.int64], of_purchases: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    def total(self, of_splits: NDArray[Any], of_purchases: NDArray[Any] | None = None) -> NDArray[Any]:
         """The sum for each part of some amounts of its splits, and of its purchases; shape (p,)."""
         total = _between(of_splits, self.first)
         return total if of_purchases is None else total + _between(of_purchases, self.first_purchase)
 
     @cached_property
-    def gain(self) -> NDArray[np.int64]:
+    def gain(self) -> NDArray[Any]:
         """G of (1), shape (p,)."""
         return self.total(self.subproblem.gain)
 
     @cached_property
-    def cost(self) -> NDArray[np.int64]:
+    def cost(self) -> NDArray[Any]:
         """P of (1), shape (p,)."""
         return self.total(self.subproblem.evaluation, self.subproblem.price)
 
     def mean_lambda(self) -> NDArray[np.float64]:
         """(1) as a float > 0, whatever gains and costs are; shape (p,)."""
-        return np.maximum(self.gain, 1) / np.maximum(self.cost, 1)
+        least = 1 if self.subproblem.exact else LEAST
+        return np.asarray(np.maximum(self.gain, least) / np.maximum(self.cost, least), dtype=np.float64)
 
     def at(self, p: NDArray[np.int64], q: NDArray[np.int64]) -> ClosureProblem:
         """All parts as one closure problem, each at its own lambda p / q: gains times q, prices times p."""
@@ -102,8 +104,32 @@ class PartSequence:
         gains = self.total(np.abs(part.gain)).astype(np.float64) * q
         largest = max(gains.max(initial=0.0), (self.cost.astype(np.float64) * p).max(initial=0.0))
         check_products(largest)
-        profit = part.gain * self.of_splits(q) - part.evaluation * self.of_splits(p)
+        profit: NDArray[Any] = part.gain * self.of_splits(q) - part.evaluation * self.of_splits(p)
         return part.closure_problem(profit, part.price * self.of_purchases(p))
+
+    def near(self, lam: NDArray[np.float64]) -> ClosureProblem:
+        """All parts as one closure problem, each at a lambda of its own beside the given one."""
+        if not self.subproblem.exact:
+            return self.on_grids(lam).problem
+        p, q = (np.where(dear, np.round(NEAR * ratio), NEAR) for dear, ratio in ((lam >= 1, lam), (lam < 1, 1 / lam)))
+        return self.at(p.astype(np.int64), q.astype(np.int64))
+
+    def on_grids(self, lam: NDArray[np.float64]) -> Grids:
+        """All parts as one closure problem, each at its own lambda and on the finest grid that holds it.
+
+        Profits are rounded up and prices down, as by (1) and (2) of `solvers.closures.grids`.
+        """
+        part = self.subproblem
+        rate = self.of_splits(lam)
+        profit, charged = part.gain - rate * part.evaluation, np.abs(part.gain) + rate * part.evaluation
+        price = self.of_purchases(lam) * part.price
+        exponent = (
+            TOTAL_BITS - 1 - np.frexp(np.maximum(self.total(charged), _between(price, self.first_purchase)))[1].astype(np.int64)
+        )
+        of_splits = self.of_splits(exponent)
+        profits = np.ceil(ldexp(profit + 2.0**-50 * charged, of_splits)).astype(np.int64)
+        prices = np.floor(ldexp(price * PRICE_MARGIN, self.of_purchases(exponent))).astype(np.int64)
+        return Grids(part.closure_problem(profits, prices), exponent)
 
     def weights(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
         """`group_weights` of each part; shape (k,)."""
@@ -151,7 +177,7 @@ class PartSequence:
             self.outside[part_of] + first[:-1] - first[np.searchsorted(part_of, part_of)],
             None if self.score is None else self.score[order],
             None if self.flow is None else Flow(self.flow.usage_flow[arc], self.flow.parent_flow[order]),
-            None if self.unit is None else self.unit[part_of],
+            None if self.scale is None else self.scale[part_of],
         )
 
     def _arcs(
@@ -200,12 +226,33 @@ class PartSequence:
             self.outside[begin:end],
             None if self.score is None else self.score[u:v],
             None if self.flow is None else Flow(self.flow.usage_flow[a:b], self.flow.parent_flow[u:v]),
-            None if self.unit is None else self.unit[begin:end],
+            None if self.scale is None else self.scale[begin:end],
         )
 
 
-def _between(amounts: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The sums between borders. A running sum that wraps around does no harm to its differences."""
+@dataclass(frozen=True, eq=False)
+class Grids:
+    """Parts at lambdas of their own as one closure problem, part k in units of 2^-exponent[k]."""
+
+    problem: ClosureProblem
+    exponent: NDArray[np.int64]  # int64, shape (p,)
+
+
+NEAR = 4096
+"""The numerator or denominator of a lambda where any lambda nearby will do."""
+
+LEAST = 1e-300
+"""A gain or cost above 0 in the place of none."""
+
+
+def _between(amounts: NDArray[Any], first: NDArray[np.int64]) -> NDArray[Any]:
+    """The sums between borders. A running sum of integers that wraps around does no harm to its differences."""
+    if amounts.dtype == np.float64:
+        filled = np.flatnonzero(np.diff(first))
+        sums = np.zeros(first.size - 1)
+        if filled.size:
+            sums[filled] = np.add.reduceat(amounts.astype(np.longdouble), first[filled])
+        return sums
     running = np.zeros(amounts.size + 1, dtype=np.int64)
     np.cumsum(amounts, out=running[1:])
     return np.diff(running[first])

@@ -23,15 +23,16 @@ on the wrong side, (3) fails.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.instance.merging import representatives
-from formulations.instance.problem import PruningProblem
+from formulations.instance.problem import Core
 from solvers.closures.preflow import Flow
 from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
 from solvers.path.part_sequence import PartSequence
@@ -43,7 +44,7 @@ class Parts:
     Parts have no purchase in common, so threads can work on two sequences.
     """
 
-    def __init__(self, problem: PruningProblem) -> None:
+    def __init__(self, problem: Core) -> None:
         self.problem = problem
         self.merged_into = np.arange(problem.n_purchases, dtype=np.int32)
 
@@ -80,7 +81,7 @@ class Parts:
             return parts
         group, purchases = number[representative], part.purchases[met]
         self.merged_into[part.purchases] = purchases[group]
-        price = np.zeros(met.size, dtype=np.int64)
+        price = np.zeros(met.size, dtype=part.price.dtype)
         np.add.at(price, group, part.price)
         # copies, because what is cut off would stay in memory
         after = replace(part, tail=tail.copy(), head=head.copy(), purchases=purchases, price=price)
@@ -117,6 +118,29 @@ def _add_up(tail, group, merged_tail, merged_head, flow, place, summed):  # type
             k += 1
 
 
+@dataclass(frozen=True, eq=False)
+class Leaving:
+    """Splits that go together, their gain and their cost."""
+
+    gain: Fraction
+    cost: Fraction
+    nodes: NDArray[np.int32]
+
+    @classmethod
+    def at(cls, ratio: Fraction, gain: Any, nodes: NDArray[np.int32]) -> Leaving:
+        """What goes at a breakpoint, which with the gain tells the cost; at the breakpoint 0 nothing is gained."""
+        return cls(Fraction(gain), Fraction(gain) / ratio, nodes) if ratio else cls(Fraction(0), Fraction(1), nodes)
+
+    @property
+    def ratio(self) -> Fraction:
+        """The breakpoint, in gains for one price."""
+        return self.gain / self.cost if self.gain else Fraction(0)
+
+    def joined(self, inside: Leaving) -> Leaving:
+        """With the next piece further inside."""
+        return Leaving(self.gain + inside.gain, self.cost + inside.cost, np.concatenate([self.nodes, inside.nodes]))
+
+
 def contradictions(ratios: Sequence[Fraction | None]) -> list[tuple[int, int]]:
     """The least ranges of pieces, first and last, such that (3) holds between them.
 
@@ -137,27 +161,16 @@ def contradictions(ratios: Sequence[Fraction | None]) -> list[tuple[int, int]]:
     return [(first, last) for first, last, *_ in ranges if first < last or ratios[first] is None]
 
 
-def in_order(
-    pieces: Sequence[tuple[Fraction, NDArray[np.int32]]], gain: NDArray[np.int64]
-) -> list[tuple[Fraction, NDArray[np.int32]]]:
-    """Pieces that obey (3), out of pieces that are optimal up to a gap: neighbours that do not are joined.
+def in_order(pieces: Sequence[Leaving]) -> list[Leaving]:
+    """Pieces that obey (3), out of pieces that are optimal up to a gap or a rounding: neighbours that do not are joined.
 
     What is left are the prunings between the pieces that are the best of them at some lambda, the upper hull of their costs and
     gains.
-
-    Parameters
-    ----------
-    pieces
-        breakpoints and splits, outermost first; only the first one's breakpoint may be 0.
-    gain
-        int64, shape (n,).
     """
-    found: list[tuple[int, Fraction, list[NDArray[np.int32]]]] = []
-    for ratio, nodes in pieces:
-        earned, parts = int(gain[nodes].sum()), [nodes]
-        cost = earned / ratio if ratio else Fraction(1)
-        while found and found[-1][0] * cost > earned * found[-1][1]:
-            more, dearer, outside = found.pop()
-            earned, cost, parts = earned + more, cost + dearer, outside + parts
-        found.append((earned, cost, parts))
-    return [(earned / cost, np.concatenate(parts)) for earned, cost, parts in found]
+    found: list[Leaving] = []
+    for piece in pieces:
+        joined = piece
+        while found and found[-1].gain * joined.cost > joined.gain * found[-1].cost:
+            joined = found.pop().joined(joined)
+        found.append(joined)
+    return found

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import PathShares
-from formulations.instance.problem import PruningProblem
+from formulations.instance.problem import Core
 from solvers.closures.cut import Ties
 from solvers.closures.tree_levels import LevelTrees, advance, step_limit
 from solvers.path.level_repairs import Amounts, LevelBlocks, Move
@@ -95,7 +95,7 @@ class ProofByShares:
 
     def __init__(
         self,
-        problem: PruningProblem,
+        problem: Core,
         level: NDArray[np.int32],
         ratios: Sequence[Fraction],
         ties: Ties,
@@ -136,13 +136,13 @@ class ProofByShares:
         before = list(accumulate(over, initial=Fraction(0)))
         after = list(accumulate(reversed(under), initial=Fraction(0)))[::-1]
         missed = (elsewhere + before[k] + min(over[k], under[k]) + after[k + 1] for k in levels)
-        return tuple(m * self.problem.integers.gain_unit for m in missed)
+        return tuple(m * self.problem.numbers.gain_unit for m in missed)
 
     def _of_gain(self, splits: NDArray[np.bool_]) -> tuple[Fraction, Fraction]:
         """`LevelBlocks.shortfall` of splits that pay nothing: at lambda = 0, or always kept."""
         nodes, parent = np.flatnonzero(splits).astype(np.int32), self.problem.ensemble.parent
         above = np.where(splits[parent[nodes]], np.searchsorted(nodes, parent[nodes]), -1).astype(np.int32)
-        blocks = LevelBlocks.of(nodes, above, self.problem.integers.gain[nodes], np.zeros_like(nodes), Fraction(0), 0)
+        blocks = LevelBlocks.of(nodes, above, self.problem.numbers.gain[nodes], np.zeros_like(nodes), Fraction(0), 0)
         return blocks.shortfall(blocks.earned)
 
     def _fit(self) -> None:
@@ -158,7 +158,7 @@ class ProofByShares:
         """The open levels at the start, or later, when scores go on."""
         is_open = self.problem.ensemble.is_split & np.isin(self.level, self.open)
         shares = LevelShares(self.problem, self.level, self.highest, is_open, self.bits, self.pool)
-        ints, nodes, level, parent = self.problem.integers, shares.nodes, shares.level, shares.remaining.parent
+        ints, nodes, level, parent = self.problem.numbers, shares.nodes, shares.level, shares.remaining.parent
         ratio = np.array([float(r) for r in self.ratios])[level]
         profit = ints.gain[nodes] - ratio * ints.evaluation[nodes]
         scale = 2.0**55 / max(1.0, float(np.abs(profit).sum()))
@@ -213,7 +213,7 @@ class ProofByShares:
 
     def _blocks(self, state: _State) -> list[tuple[int, LevelBlocks, NDArray[np.int64]]]:
         """Of every open level: its number, its blocks, and the places of their splits."""
-        ints, nodes, level = self.problem.integers, state.shares.nodes, state.shares.level
+        ints, nodes, level = self.problem.numbers, state.shares.nodes, state.shares.level
         by_level = np.argsort(level, kind="stable")
         borders = np.searchsorted(level[by_level], [*self.open.tolist(), len(self.ratios)])
         found = []
@@ -254,9 +254,9 @@ def _fitting(size: dict[int, int]) -> list[int]:
     return batch
 
 
-def share_bits(problem: PruningProblem) -> int:
+def share_bits(problem: Core) -> int:
     """How many bits shares have behind the point of integer prices, so that sums of shares, and what is moved, fit int64."""
-    ints = problem.integers
+    ints = problem.numbers
     weight = int(ints.weight.sum())
     dearest = int(ints.price.sum()) * weight
     gains = int(np.abs(ints.gain).sum())

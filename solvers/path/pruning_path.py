@@ -32,24 +32,29 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.nested_prunings import exact_costs
 from formulations.answers.pruning_path import NEVER, PathCertificate, PathShares, PruningPath
+from formulations.answers.solution import ROUNDING
 from formulations.arguments import NotNegative, checked
 from formulations.errors import CapacityOverflowError, SolverFailedError
 from formulations.instance.merging import split_duals, starts_by_tail
-from formulations.instance.problem import PruningProblem
+from formulations.instance.problem import Core, PruningProblem
 from formulations.instance.reduction import Groups
 from formulations.long_steps import Progress, interruption_as_error, timed_step
 from solvers.closures.cut import Ties
+from solvers.closures.grids import PRICE_MARGIN, ldexp
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, PathPiece
-from solvers.path.large_parts import Division, Edge, largest_network, small_parts
+from solvers.path.large_parts import LARGEST_NETWORK, Division, Edge, largest_network, small_parts
 from solvers.path.part_files import PartFiles
-from solvers.path.parts import Parts, contradictions, in_order
+from solvers.path.parts import Leaving, Parts, contradictions, in_order
 from solvers.path.proof_by_shares import ProofByShares
 from solvers.price_sharing.checkpoint import problem_fingerprint
 
@@ -91,9 +96,9 @@ def pruning_path(
     Returns
     -------
     PruningPath
-        exact for the integer instance ``problem.integers``; where ``problem.integers.exact`` is False its rounding bounds say how
-        far the real instance can differ. With a `gap`, ``gaps`` and ``relative_gap`` of the path say what was proven: 0.0 where
-        it is exact after all, and more than the gap asked for where the rounds, 400 at most, did not get there.
+        ``gaps`` and ``relative_gap`` say what was proven: 0.0 where ``problem.numbers.exact``; some 1e-14, what the rounding of
+        cuts can hide, where weights or errors are real numbers. With a `gap` it may be as large as that, and larger where the
+        rounds, 400 at most, did not get there.
 
     Raises
     ------
@@ -104,7 +109,7 @@ def pruning_path(
     InterruptedSolveError
         on Ctrl-C; what was found in large parts is in the checkpoint.
     CapacityOverflowError
-        if products of gains and prices do not fit 62 bits; without a `gap` also where one is left.
+        without a `gap` where one is left that no cut can close in the memory that is free.
 
     Examples
     --------
@@ -127,8 +132,6 @@ def divide_and_conquer(
     checkpoint: str | Path | None = None,
     progress: bool | None = False,
     largest: int | None = None,
-    reduce: bool = True,
-    cuts: bool = False,
     around: Fraction | None = None,
 ) -> PruningPath:
     """`pruning_path` for those who know more about the instance, or need less of its path.
@@ -137,91 +140,20 @@ def divide_and_conquer(
     ----------
     largest
         usage arcs of a part that is cut as a network; `solvers.path.large_parts` divides larger ones. None: what fits memory.
-    reduce
-        solve the reduced instance, see `formulations.instance.reduction`; False: the instance is a reduced one.
-    cuts
-        never leave it to the proof of the path whether a large part goes at one lambda, where a cut can tell.
     around
         a cost, in the unit of the prices. Rows far from it may be missing: all rows are optimal at some lambda, but only the edge
         of the hull with that cost, and small parts beside it, are known to have no row between. Then there is no certificate.
     """
     started = time.perf_counter()
-    asked = _Asked(
-        ties,
-        certificate and around is None,
-        gap,
-        checkpoint,
-        progress,
-        largest_network() if largest is None else largest,
-        cuts,
-        around,
-    )
-    if not reduce:
-        return _solved(problem, asked)
+    largest = largest_network() if largest is None else largest
+    asked = PathOptions(ties, certificate and around is None, gap, checkpoint, progress, largest, around=around)
     reduced = problem.reduced(ties)
-    return _told_of_forest(problem, reduced.groups, _solved(reduced.problem, asked), started)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """The arguments of `divide_and_conquer`."""
-
-    ties: Ties
-    certificate: bool
-    gap: float
-    checkpoint: str | Path | None
-    progress: bool | None
-    largest: int
-    cuts: bool
-    around: Fraction | None
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """All that is between the largest and the smallest optimum of a path."""
-
-    parts: Parts
-    leaving: list[tuple[Fraction, NDArray[np.int32]]]  # breakpoints in ascending order, and the splits that go there
-    joined: bool  # whether rows had to be left out because they were not optimal
-    pieces: list[PathPiece]  # with their flows, where these prove the path
-    inner: NDArray[np.bool_]  # bool, shape (n,): the splits that are always kept
-    how: Division
-    stats: dict[str, float]  # of the decomposition
-
-
-def _solved(problem: PruningProblem, asked: _Asked) -> PruningPath:
-    """The path of a reduced instance."""
-    started = time.perf_counter()
-    found = _found(problem, asked)
-    how, with_gap = found.how, found.how.stats["parts_with_gap"]
-    ratios = sorted({Fraction(0), *(ratio for ratio, _ in found.leaving)})
-    level = _levels(problem, asked.ties, found, ratios)
-    proof: PathCertificate | PathShares | None = None
-    gaps: tuple[Fraction, ...] = ()
-    unit = problem.integers.lam_unit
-    if with_gap or (asked.certificate and how.stats["large_parts"]):
-        only = [bisect_left(ratios, edge.ratio) for edge in how.unsure]
-        every = asked.certificate or found.joined or with_gap > len(only)
-        if every and asked.around is not None:  # gaps elsewhere than at single edges: rows that are missing cannot be proven
-            return _solved(problem, replace(asked, gap=0.0, checkpoint=None, progress=False, cuts=False, around=None))
-        arcs = sum(int(problem.usage.arcs_per_node[edge.nodes].sum()) for edge in how.unsure)
-        if asked.around is not None and arcs > MOST_ARCS_AROUND:
-            edge_gap = max(float(edge.gap * problem.integers.gain_unit) for edge in how.unsure)
-            stats = {"seconds": time.perf_counter() - started, **how.stats, "gap": math.nextafter(edge_gap, math.inf)}
-            return PruningPath(problem, level, tuple(r * unit for r in ratios), "smallest", None, stats)
-        with timed_step(LOG, "proof of the path"):
-            scores = how.scores[-1].score if how.scores else None
-            by_shares = ProofByShares(problem, level, ratios, asked.ties, None if every else only, scores)
-        proof, gaps = by_shares.certificate() if asked.certificate else None, by_shares.gaps()
-        how.stats["rounds_of_the_proof"] = float(by_shares.rounds)
-    elif asked.certificate:
-        proof = _path_certificate(found.parts, found.pieces, ratios)
-    stats = {"seconds": time.perf_counter() - started, **found.stats, **how.stats}
-    path = PruningPath(problem, level, tuple(r * unit for r in ratios), asked.ties, proof, stats, gaps)
-    if gaps and not asked.cuts and path.relative_gap > asked.gap:
-        LOG.info("%d breakpoints were not proven: the large parts are divided again, by cuts", by_shares.open.size)
-        return _solved(problem, replace(asked, cuts=True))
-    if gaps and not asked.gap:
+    found = core_path(reduced.core, asked)
+    path = _restored(problem, reduced.groups, found, started)
+    if path.relative_gap > max(gap, ROUNDING):
+        LOG.info("%d breakpoints were not proven: the large parts are divided again, by cuts", found.open)
+        path = _restored(problem, reduced.groups, core_path(reduced.core, replace(asked, cuts=True)), started)
+    if path.relative_gap > ROUNDING and not gap:
         raise CapacityOverflowError(
             f"path: there is no memory for the cuts that would close the last relative gap of {path.relative_gap:.2g}; "
             "give a gap that is small enough, for example gap=1e-6, or fewer cost rows"
@@ -229,7 +161,136 @@ def _solved(problem: PruningProblem, asked: _Asked) -> PruningPath:
     return path
 
 
-def _found(problem: PruningProblem, asked: _Asked) -> _Found:
+@dataclass(frozen=True)
+class PathOptions:
+    """The arguments of `divide_and_conquer`; with `cuts` the proof never decides whether a large part goes at one lambda."""
+
+    ties: Ties = "smallest"
+    certificate: bool = True
+    gap: float = 0.0
+    checkpoint: str | Path | None = None
+    progress: bool | None = False
+    largest: int = LARGEST_NETWORK
+    cuts: bool = False
+    around: Fraction | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CorePath:
+    """The levels of a core's splits, as of `PruningPath`, and their proof."""
+
+    level: NDArray[np.int32]
+    breakpoints: tuple[Fraction, ...]
+    ties: Ties
+    proof: PathCertificate | PathShares | None
+    stats: dict[str, float]
+    gaps: tuple[Fraction, ...] = ()
+    open: int = 0  # breakpoints that are not proven
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """All that is between the largest and the smallest optimum of a path."""
+
+    parts: Parts
+    leaving: list[Leaving]  # in the order of their breakpoints, which ascend
+    joined: bool  # whether rows had to be left out because they were not optimal
+    pieces: list[PathPiece]  # with their flows, where these prove the path
+    inner: NDArray[np.bool_]  # bool, shape (n,): the splits that are always kept
+    how: Division
+    stats: dict[str, float]  # of the decomposition
+
+    def levels(self, ties: Ties, ratios: Sequence[Fraction]) -> NDArray[np.int32]:
+        """The level of every node, int32 of shape (n,); `ratios` are the breakpoints."""
+        ensemble = self.parts.problem.ensemble
+        level = np.full(ensemble.n_nodes, 0 if ties == "smallest" else NEVER, dtype=np.int32)
+        for part in self.leaving:
+            level[part.nodes] = bisect_left(ratios, part.ratio)
+        level[self.inner] = len(ratios)
+        below = ensemble.is_split & (ensemble.parent >= 0)
+        if contradictions([part.ratio for part in self.leaving]) or (level > level[ensemble.parent])[below].any():
+            raise SolverFailedError("two parts of the path have breakpoints out of order; please report this with the instance")
+        return level
+
+
+def core_path(core: Core, asked: PathOptions) -> CorePath:
+    """The path of an instance as it is: of a reduced one as a rule."""
+    if not core.numbers.exact:
+        return _of_real_numbers(core, asked)
+    started = time.perf_counter()
+    found = _found(core, asked)
+    how, with_gap = found.how, found.how.stats["parts_with_gap"]
+    ratios = sorted({Fraction(0), *(part.ratio for part in found.leaving)})
+    level = found.levels(asked.ties, ratios)
+    proof: PathCertificate | PathShares | None = None
+    gaps: tuple[Fraction, ...] = ()
+    is_open, unit = 0, core.numbers.lam_unit
+    if with_gap or (asked.certificate and how.stats["large_parts"]):
+        only = [bisect_left(ratios, edge.ratio) for edge in how.unsure]
+        every = asked.certificate or found.joined or with_gap > len(only)
+        if every and asked.around is not None:  # gaps elsewhere than at single edges: rows that are missing cannot be proven
+            return core_path(core, replace(asked, gap=0.0, checkpoint=None, progress=False, cuts=False, around=None))
+        arcs = sum(int(core.usage.arcs_per_node[edge.nodes].sum()) for edge in how.unsure)
+        if asked.around is not None and arcs > MOST_ARCS_AROUND:
+            edge_gap = max(float(edge.gap * core.numbers.gain_unit) for edge in how.unsure)
+            stats = {"seconds": time.perf_counter() - started, **how.stats, "gap": math.nextafter(edge_gap, math.inf)}
+            return CorePath(level, tuple(r * unit for r in ratios), "smallest", None, stats)
+        with timed_step(LOG, "proof of the path"):
+            scores = how.scores[-1].score if how.scores else None
+            by_shares = ProofByShares(core, level, ratios, asked.ties, None if every else only, scores)
+        proof, gaps = by_shares.certificate() if asked.certificate else None, by_shares.gaps()
+        how.stats["rounds_of_the_proof"], is_open = float(by_shares.rounds), by_shares.open.size
+    elif asked.certificate:
+        proof = _path_certificate(found, level, ratios)
+    stats = {"seconds": time.perf_counter() - started, **found.stats, **how.stats}
+    return CorePath(level, tuple(r * unit for r in ratios), asked.ties, proof, stats, gaps, is_open)
+
+
+def _of_real_numbers(core: Core, asked: PathOptions) -> CorePath:
+    """The path of an instance whose numbers are real: its cuts round, its rows and breakpoints do not.
+
+    A piece is proven up to what the grid of its cut hides. By (2) of `proofs_checks.optimality.path_gaps` it hides no more at any
+    other lambda, so the sum over all pieces bounds the gap at every lambda.
+    """
+    started = time.perf_counter()
+    found = _found(core, asked)
+    found = replace(found, leaving=_in_exact_numbers(found))
+    ratios = sorted({Fraction(0), *(part.ratio for part in found.leaving)})
+    level = found.levels(asked.ties, ratios)
+    how, hidden = found.how, 2 * Fraction(float(core.gain_lost.sum()))
+    hidden += sum((max(edge.gap, Fraction(0)) for edge in how.edges), Fraction(0))
+    proof = None
+    if not how.stats["large_parts"]:
+        proof = _path_certificate(found, level, ratios)
+        hidden += _left_open(found, proof, level, ratios)
+    stats = {"seconds": time.perf_counter() - started, **found.stats, **how.stats}
+    if asked.around is not None:  # rows that are missing cannot be proven; what the edge at the cost may hide is told
+        return CorePath(level, tuple(ratios), "smallest", None, stats | {"gap": math.nextafter(float(hidden), math.inf)})
+    gap = Fraction(math.nextafter(float(hidden), math.inf))
+    proof = proof if asked.certificate else None
+    return CorePath(level, tuple(ratios), asked.ties, proof, stats, (gap,) * len(ratios), len(how.unsure))
+
+
+def _in_exact_numbers(found: _Found) -> list[Leaving]:
+    """What leaves together with its exact gain and cost in the units of (OBJ), joined where breakpoints do not ascend."""
+    core, leaving = found.parts.problem, found.leaving
+    exact = core.exact_numbers
+    rows_kept = np.zeros(core.ensemble.n_nodes, dtype=np.int32)
+    rows_kept[found.inner] = len(leaving) + 1
+    for k, part in enumerate(leaving):
+        rows_kept[part.nodes] = k + 1
+    costs = pairwise(exact_costs(core, rows_kept, len(leaving) + 1))
+    return in_order(
+        [
+            Leaving(
+                max(0, int(exact.gain[part.nodes].sum())) * exact.gain_unit, (dearer - cheaper) * exact.price_unit, part.nodes
+            )
+            for part, (dearer, cheaper) in zip(leaving, costs, strict=True)
+        ]
+    )
+
+
+def _found(problem: Core, asked: PathOptions) -> _Found:
     """Divide what lies between the optimum at lambda = 0 and the best closure that is free of charge."""
     parts, pieces = Parts(problem), list[PathPiece]()
     outer, inner = without_prices(problem, asked.ties), free_of_charge(problem, asked.ties)
@@ -239,6 +300,7 @@ def _found(problem: PruningProblem, asked: _Asked) -> _Found:
         options = "path", float(asked.gap), asked.ties, asked.cuts
         files = PartFiles(Path(asked.checkpoint), problem_fingerprint(problem, *options))
         then = f"the same call goes on from {asked.checkpoint}"
+    exact = problem.numbers.exact
     with (
         interruption_as_error("while computing the path", then),
         nullcontext() if files is None else files.opened(),
@@ -246,73 +308,110 @@ def _found(problem: PruningProblem, asked: _Asked) -> _Found:
         Progress("path", int((outer & ~inner).sum()), shown=asked.progress) as bar,
     ):
         work = PathDecomposition(parts, asked.ties, bar.advance)
-        limit = None if asked.around is None else int(asked.around // problem.integers.price_unit)
+        limit = None if asked.around is None else asked.around / problem.numbers.price_unit
         how = Division(problem, asked.ties, asked.gap, files, pool, asked.cuts, limit, bar.tick)
         for part in small_parts(how, outer, inner, asked.largest):
             if isinstance(part, Edge):
                 leaving.append((part.ratio, part.nodes))
+                how.edges.append(part)
                 bar.advance(part.nodes.size)
                 continue
             found = work.solve(part.part, part.paid)
             leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
-            pieces += found if asked.certificate and not how.stats["large_parts"] else []
-    before = len(leaving)
+            pieces += found if not how.stats["large_parts"] and (asked.certificate or not exact) else []
+    gain = problem.numbers.gain
+    leaves = [Leaving.at(ratio, gain[nodes].sum().item(), nodes) for ratio, nodes in leaving]
+    before = len(leaves)
     if how.stats["parts_with_gap"]:
-        leaving = in_order(leaving, problem.integers.gain)
-    return _Found(parts, leaving, len(leaving) != before, pieces, inner, how, work.stats)
+        leaves = in_order(leaves)
+    return _Found(parts, leaves, len(leaves) != before, pieces, inner, how, work.stats)
 
 
-def _levels(problem: PruningProblem, ties: Ties, found: _Found, ratios: Sequence[Fraction]) -> NDArray[np.int32]:
-    """The level of every node, int32 of shape (n,)."""
-    ensemble = problem.ensemble
-    level = np.full(ensemble.n_nodes, 0 if ties == "smallest" else NEVER, dtype=np.int32)
-    for ratio, nodes in found.leaving:
-        level[nodes] = bisect_left(ratios, ratio)
-    level[found.inner] = len(ratios)
-    below = ensemble.is_split & (ensemble.parent >= 0)
-    if contradictions([ratio for ratio, _ in found.leaving]) or (level > level[ensemble.parent])[below].any():
-        raise SolverFailedError("two parts of the path have breakpoints out of order; please report this with the instance")
-    return level
-
-
-def _path_certificate(parts: Parts, pieces: Sequence[PathPiece], ratios: Sequence[Fraction]) -> PathCertificate:
-    """Duals of all usage arcs, in the canonical order; `ratios` are the path's breakpoints."""
+def _path_certificate(found: _Found, level: NDArray[np.int32], ratios: Sequence[Fraction]) -> PathCertificate:
+    """Duals of all usage arcs, in the canonical order; `ratios` are the path's breakpoints in gains for one price."""
+    parts, pieces, problem = found.parts, found.pieces, found.parts.problem
     representative = parts.merged_into
     while (representative[representative] != representative).any():
         representative = representative[representative]
+    at = [int(level[piece.nodes[0]]) for piece in pieces]
+    scale = _scales(pieces, at, ratios)
     tail, head, flow = (
         np.concatenate([np.zeros(0, dtype=dtype), *arrays])
         for dtype, arrays in (
             (np.int32, [p.tail for p in pieces]),
             (np.int32, [p.head for p in pieces]),
-            (np.int64, [p.dual for p in pieces]),
+            (np.int64, [_rescaled(p, scale[k]) for p, k in zip(pieces, at, strict=True)]),
         )
     )
     order = np.argsort(tail, kind="stable")
-    start = starts_by_tail(tail, parts.problem.ensemble.n_nodes)
-    arcs = parts.problem.usage_arcs()
+    start = starts_by_tail(tail, problem.ensemble.n_nodes)
+    arcs = problem.usage_arcs()
     dual = np.zeros(arcs.tail.size, dtype=np.int64)
-    room = _room(parts, pieces, representative)
+    room = _room(problem, pieces, at, ratios, scale, representative)
     split_duals(arcs.tail, dual, representative, start, head[order], flow[order], room, arcs.head)
-    return PathCertificate(dual, tuple(r.denominator for r in ratios))
+    return PathCertificate(dual, tuple(scale))
 
 
-def _room(parts: Parts, pieces: Sequence[PathPiece], representative: NDArray[np.int32]) -> NDArray[np.int64]:
+def _scales(pieces: Sequence[PathPiece], at: Sequence[int], ratios: Sequence[Fraction]) -> list[int | Fraction]:
+    """What gains are multiplied by in the duals of each breakpoint: its denominator, or the coarsest grid of its pieces."""
+    scale: list[int | Fraction] = [r.denominator for r in ratios]
+    for piece, k in zip(pieces, at, strict=True):
+        if isinstance(piece.scale, Fraction):
+            scale[k] = min(piece.scale, scale[k]) if isinstance(scale[k], Fraction) else piece.scale
+    return scale
+
+
+def _rescaled(piece: PathPiece, scale: int | Fraction) -> NDArray[np.int64]:
+    """The flow of a piece on a coarser grid, rounded down."""
+    return piece.dual if piece.scale == scale or isinstance(scale, int) else piece.dual // int(piece.scale / scale)
+
+
+def _room(
+    problem: Core,
+    pieces: Sequence[PathPiece],
+    at: Sequence[int],
+    ratios: Sequence[Fraction],
+    scale: Sequence[int | Fraction],
+    representative: NDArray[np.int32],
+) -> NDArray[np.int64]:
     """The most that the users of each purchase may pay together: its price at the breakpoint where it is first paid."""
-    at = np.zeros(representative.size, dtype=np.int64)
-    for piece in pieces:
-        at[piece.head] = 0 if piece.ratio is None else piece.ratio.numerator
-    return parts.problem.purchase_price() * at[representative]
+    exact = problem.numbers.exact
+    rate, exponent = np.zeros(representative.size, dtype=np.int64 if exact else np.float64), np.zeros(representative.size, int)
+    for piece, k in zip(pieces, at, strict=True):
+        rate[piece.head] = ratios[k].numerator if exact else float(ratios[k])
+        if not exact:
+            exponent[piece.head] = math.frexp(float(scale[k]))[1] - 1
+    price: NDArray[Any] = problem.purchase_price() * rate[representative]
+    return price if exact else np.floor(ldexp(price * PRICE_MARGIN, exponent[representative])).astype(np.int64)
 
 
-def _told_of_forest(problem: PruningProblem, groups: Groups, path: PruningPath, started: float) -> PruningPath:
-    """The path of a forest and its proof, from that of its reduced instance: (4) to (6) of `formulations.instance.reduction`."""
-    proof = path.certificate
+def _left_open(found: _Found, proof: PathCertificate, level: NDArray[np.int32], ratios: Sequence[Fraction]) -> Fraction:
+    """What the certificate of a path leaves open in real numbers, in the unit of the errors.
+
+    The flow of a cut leaves a closure of its piece worth something on the cut's grid, at the cut's lambda. The duals are less
+    than the flow by what rounding them, and dividing them among purchases, took off; and the breakpoint is that of exact numbers.
+    """
+    core = found.parts.problem
+    total = Fraction(0)
+    for piece in found.pieces:
+        assert piece.ratio is not None
+        beside = abs(ratios[int(level[piece.nodes[0]])] - piece.ratio)
+        total += (piece.left + piece.dual.sum().item()) / Fraction(piece.scale)
+        total += beside * Fraction(core.numbers.evaluation[piece.nodes].sum().item())
+    tails = core.usage_arcs().tail
+    paid = np.zeros(len(ratios) + 1, dtype=object)
+    np.add.at(paid, np.clip(level[tails], 0, len(ratios)), proof.dual.astype(object))
+    return total - sum((int(p) / Fraction(s) for p, s in zip(paid, proof.denominator, strict=False)), Fraction(0))
+
+
+def _restored(problem: PruningProblem, groups: Groups, found: CorePath, started: float) -> PruningPath:
+    """The path of a forest and its proof, from that of its reduction: (4) to (6) of `formulations.instance.reduction`."""
+    proof = found.proof
     if isinstance(proof, PathCertificate):
         proof = replace(proof, dual=groups.duals(proof.dual, problem.usage))
     elif isinstance(proof, PathShares):
         payers = {name: groups.payer[getattr(proof, name)] for name in ("giver", "taker")}
         proof = replace(proof, weight=groups.weights(proof.weight), **payers)
-    level = groups.levels(path.level, 0 if path.ties == "smallest" else NEVER)
-    stats = {**path.stats, "seconds": time.perf_counter() - started, "groups": float(groups.is_group.sum())}
-    return PruningPath(problem, level, path.breakpoints, path.ties, proof, stats, path.gaps)
+    level = groups.levels(found.level, 0 if found.ties == "smallest" else NEVER)
+    stats = {**found.stats, "seconds": time.perf_counter() - started, "groups": float(groups.is_group.sum())}
+    return PruningPath(problem, level, found.breakpoints, found.ties, proof, stats, found.gaps)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from formulations.arguments import Natural, checked
 from formulations.checkpoints import MOST_ROUNDS, Checkpoint
 from formulations.errors import InvalidInputError
-from formulations.instance.problem import PruningProblem
+from formulations.instance.problem import Core
+from formulations.instance.usage import Usage
 from formulations.stored_arrays import fingerprint, stored_array, whole_number
 
 
@@ -42,9 +43,10 @@ class Scores:
             raise InvalidInputError("score: give one number for each node that a float32 can hold, without NaN")
 
 
-def problem_fingerprint(problem: PruningProblem, *more: Any) -> str:
+def problem_fingerprint(problem: Core, *more: Any) -> str:
     """The fingerprint of an instance and of what else a state depends on. Of the rows it has the routes, not the features."""
-    return fingerprint(replace(problem, usage=replace(problem.usage, X=None)), *more)
+    usage = replace(problem.usage, X=None) if isinstance(problem.usage, Usage) else problem.usage
+    return fingerprint(Core(usage, problem.errors, problem.numbers), *more)
 
 
 def save_scores(checkpoint: Checkpoint, scores: Scores) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.usage import Usage
+from formulations.instance.usage import ForestUsage
 from solvers.closures.integer_objective import IntegerPrices
 
 
@@ -158,7 +158,7 @@ def _opened(objective: IntegerPrices, nodes: NDArray[np.int32], paid: NDArray[np
     return Remaining(objective, nodes, place[ensemble.parent[nodes]], slices_of(objective.usage, nodes), paid, base)
 
 
-def slices_of(usage: Usage, nodes: NDArray[np.int32]) -> Slices:
+def slices_of(usage: ForestUsage, nodes: NDArray[np.int32]) -> Slices:
     """The slices of some splits, which are numbered by their places in `nodes`."""
     split, item = _charged(usage, nodes)
     order = np.argsort(item, kind="stable").astype(np.int32)
@@ -169,7 +169,7 @@ def slices_of(usage: Usage, nodes: NDArray[np.int32]) -> Slices:
     return Slices(split, item, begins, _parts(begins, arcs), int(arcs[-1]) if arcs.size else 0)
 
 
-def first_arcs(usage: Usage, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+def first_arcs(usage: ForestUsage, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
     """The place of each slice's first usage arc in canonical order; int64, shape (s,), in the order of `slices_of`."""
     split, item = _charged(usage, nodes)
     arcs = _arcs_of(usage, nodes, split, item)
@@ -177,7 +177,7 @@ def first_arcs(usage: Usage, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
     return first[np.argsort(item, kind="stable")]
 
 
-def _charged(usage: Usage, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _charged(usage: ForestUsage, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Split and item of each slice in canonical order."""
     charges = usage.charges
     count = (charges.start[nodes + 1] - charges.start[nodes]).astype(np.int32)
@@ -187,7 +187,9 @@ def _charged(usage: Usage, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int32],
     return split, charges.item[place]
 
 
-def _arcs_of(usage: Usage, nodes: NDArray[np.int32], split: NDArray[np.int32], item: NDArray[np.int32]) -> NDArray[np.int64]:
+def _arcs_of(
+    usage: ForestUsage, nodes: NDArray[np.int32], split: NDArray[np.int32], item: NDArray[np.int32]
+) -> NDArray[np.int64]:
     """The number of usage arcs of each slice."""
     start, stop, at = usage.routing.start, usage.routing.stop, nodes[split]
     return np.where(usage.costs.paid_once[item], 1, stop[at] - start[at]).astype(np.int64)

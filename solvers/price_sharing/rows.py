@@ -34,7 +34,7 @@ class Rows(Protocol):
 
     @property
     def margin(self) -> int:
-        """Twice what rounding of the errors can change of a value, in integers; 0 where all rows are in this process."""
+        """What rounding can change of the worth of a closure, in integers: splits are decided where that cannot matter."""
         ...
 
     @property
@@ -135,10 +135,9 @@ class LocalRows(Sharing):
         one thread: passes over many usage arcs are halved between it and the caller's.
     """
 
-    margin = 0
-
     def __init__(self, objective: IntegerObjective, pool: ThreadPoolExecutor) -> None:
         self.objective, self.pool, self.most_bytes = objective, pool, MOST_BYTES
+        self.margin = objective.hidden
 
     @property
     def base(self) -> int:

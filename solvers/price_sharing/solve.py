@@ -44,7 +44,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.reduction import Groups
 from solvers.closures.cut import Ties
 from solvers.closures.duals import bound_of_closure
-from solvers.closures.integer_objective import IntegerObjective, integer_objective
+from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.loop import interruption_explained, run_to_goal
 from solvers.price_sharing.memory import warn_if_short, warn_if_undecided
@@ -129,14 +129,11 @@ def price_sharing(
     warn_if_short(problem)
     goal = StopRule(started + time_limit, gap, rounds, small_core)
     with interruption_explained(checkpoint), ThreadPoolExecutor(1) as pool:
-        objective, groups = integer_objective(problem, rate).refined(), None
-        if objective.exact:  # a grid rounds gains otherwise than the integers that the reduction is true for
-            reduced = problem.reduced(ties)
-            objective, groups = objective.of_groups(reduced), reduced.groups
-            start = None if start is None else _of_groups(start, groups)
-        rows = LocalRows(objective, pool)
+        reduced = problem.reduced(ties)
+        start = None if start is None else _of_groups(start, reduced.groups)
+        rows = LocalRows(integer_objective(problem, rate).refined().of_groups(reduced), pool)
         run, stopped, core_arcs = run_to_goal(rows, goal, ties=ties, start=start, checkpoint=checkpoint, progress=progress)
-        solution = solution_of(run, problem, groups, lam, gap, stopped, core_arcs, started)
+        solution = solution_of(run, problem, reduced.groups, lam, stopped, core_arcs, started)
     warn_if_undecided(lam, stopped, solution.stats, solution.gap, solution.relative_gap)
     return solution
 
@@ -165,21 +162,19 @@ def _of_groups(start: Scores, groups: Groups) -> Scores:
 def solution_of(
     run: Run,
     problem: PruningProblem,
-    groups: Groups | None,
+    groups: Groups,
     lam: float | Fraction,
-    gap: float,
     stopped: StopReason,
     core_arcs: int,
     started: float,
 ) -> Solution:
-    """The answer of a run, with its proof; `groups` if it was a run on the reduction of the problem."""
-    objective, proof = run.objective, run.certificate()
-    pruning = Pruning(problem, run.best_kept if groups is None else groups.kept(run.best_kept))
-    proof = proof if groups is None else told_of_forest(proof, groups, problem)
+    """The answer of a run on the reduction of a problem, with its proof."""
+    objective = run.objective
+    pruning = Pruning(problem, groups.kept(run.best_kept))
+    proof = told_of_forest(run.certificate(), groups, problem)
     bound = bound_of_closure(problem, objective, run.bound, pruning, exact(lam, "lam"))
     stats = stats_of(run, core_arcs, started) | {"usage_arcs": float(problem.n_usage_arcs)}
-    tolerance = tolerance_of(objective, lam, gap)
-    return Solution(problem, lam, pruning, pruning.value(float(lam)), bound, stopped, tolerance, proof, stats, "price_sharing")
+    return Solution(problem, lam, pruning, pruning.value(float(lam)), bound, stopped, proof, stats, "price_sharing")
 
 
 def told_of_forest(proof: SharedPrices, groups: Groups, problem: PruningProblem) -> SharedPrices:
@@ -208,8 +203,3 @@ def stats_of(run: Run, core_arcs: int, started: float) -> dict[str, float]:
         "core_cut_bytes": float(run.rows.cut_bytes),
         "arcs": float(core_arcs),
     }
-
-
-def tolerance_of(objective: IntegerObjective, lam: float | Fraction, gap: float) -> float:
-    """Relative gap up to which an answer is optimal: the one asked for, but at least 1e-9 where the integers were rounded."""
-    return max(gap, 0.0 if objective.exact_at(exact(lam, "lam")) else 1e-9)

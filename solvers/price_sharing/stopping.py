@@ -26,7 +26,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
 from formulations.memory import too_large
 from solvers.closures.cut import CUT_SPLIT
@@ -104,7 +103,7 @@ def idle_rounds(run: Run) -> int:
 
 def negligible_gain(objective: IntegerObjective) -> float:
     """A hundredth of the all-roots forest's error, in integers: a gap refers to it at lambdas where less can be gained."""
-    return Pruning.all_roots(objective.problem).error / float(objective.unit) / 100
+    return float(objective.problem.roots_error) / float(objective.unit) / 100
 
 
 def without_progress(rounds: int, before: int, after: int) -> int:

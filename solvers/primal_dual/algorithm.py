@@ -158,7 +158,7 @@ def primal_dual(
     }
     value = pruning.value(float(lam))
     history = ascent.history()
-    return Solution(problem, lam, pruning, value, bound, stopped, gap, certificate, stats, "primal_dual", history)
+    return Solution(problem, lam, pruning, value, bound, stopped, certificate, stats, "primal_dual", history)
 
 
 class Step:

@@ -28,7 +28,7 @@ from solvers.closures.integer_objective import useful_rate
 from solvers.programs.engines.answer import LinearAnswer, linear_answer
 from solvers.programs.engines.highs import highs
 from solvers.programs.relaxation import engine_named, program_of
-from solvers.programs.rounding import HIDDEN, integer_solution, relaxation_solution, unsolved
+from solvers.programs.rounding import integer_solution, relaxation_solution, unsolved
 from solvers.programs.stoppable import MOST_NONZEROS, MOST_PYOMO_NONZEROS, program_nonzeros, stoppable
 
 Form = Literal["IP1", "IP2", "IP3", "closure"]
@@ -44,7 +44,6 @@ def linear_program(
     formulation: Form = "IP3",
     engine: str = "highs",
     merge: bool = True,
-    tolerance: float = 1e-9,
 ) -> Solution:
     """The best level set of a relaxation, with a proven bound.
 
@@ -61,8 +60,6 @@ def linear_program(
         a name in `solvers.programs.engines.LINEAR_ENGINES`.
     merge
         one variable for purchases with the same usage: the same optimum, from a smaller program.
-    tolerance
-        relative gap up to which the solution counts as optimal.
 
     Returns
     -------
@@ -87,14 +84,11 @@ def linear_program(
     program = program_of(problem, formulation, lam=rate, relax=True, merge=merge)
     remaining = max(0.0, time_limit - (time.perf_counter() - started))
     answer = engine_named(engine)(program, time_limit=remaining)
-    return relaxation_solution(problem, lam, program, answer, formulation, merge=merge, tolerance=tolerance, started=started)
-
-
-AS_INTEGER: dict[str, Any] = {"method": "integer_program", "tolerance": HIDDEN}
+    return relaxation_solution(problem, lam, program, answer, formulation, merge=merge, started=started)
 
 
 @checked
-@stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), **AS_INTEGER))
+@stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), method="integer_program"))
 def integer_program(
     problem: PruningProblem,
     lam: float,
@@ -179,7 +173,7 @@ def pyomo_highs(
     if not relax:
         solution = integer_solution(problem, lam, program, answer, started=started)
     else:
-        solution = relaxation_solution(problem, lam, program, answer, formulation, merge=merge, tolerance=1e-9, started=started)
+        solution = relaxation_solution(problem, lam, program, answer, formulation, merge=merge, started=started)
     return replace(solution, method="pyomo_highs")
 
 

@@ -32,9 +32,6 @@ from solvers.programs.engines.answer import LinearAnswer
 BINDING_ROWS = {"IP1": "naive_usage", "IP3": "coupling", "closure": "usage"}
 """The rows whose dual values say how much of a purchase each node pays. In IP2 a purchase has one user, who pays it all."""
 
-HIDDEN = 1e-6
-"""Relative gap up to which branch and bound counts as optimal: what HiGHS' feasibility tolerance can hide."""
-
 INTEGRAL = 1e-6
 """A value counts as an integer if it is this close to one; engines run with the same tolerance."""
 
@@ -47,7 +44,6 @@ def relaxation_solution(
     formulation: str,
     *,
     merge: bool,
-    tolerance: float,
     started: float,
 ) -> Solution:
     """The solution that follows from a relaxation's answer, with its duals as certificate.
@@ -56,8 +52,6 @@ def relaxation_solution(
     ----------
     formulation, merge
         the formulation of `program`, and whether its purchases are merged.
-    tolerance
-        relative gap up to which the solution counts as optimal.
     started
         `time.perf_counter()` when building the program began.
     """
@@ -70,7 +64,7 @@ def relaxation_solution(
         bound = min(bound, relaxation_bound(program, answer.row_dual))
     stats = program_stats(program, answer, started)
     value = pruning.value(float(lam))
-    return Solution(problem, lam, pruning, value, bound, answer.stopped, tolerance, duals, stats, "linear_program")
+    return Solution(problem, lam, pruning, value, bound, answer.stopped, duals, stats, "linear_program")
 
 
 def integer_solution(
@@ -88,7 +82,7 @@ def integer_solution(
     trees_alone = proven_bound(problem, objective, zero_duals(problem, objective), pruning, rate)
     bound = min(value, max(answer.bound, trees_alone))
     stats = program_stats(program, answer, started)
-    return Solution(problem, lam, pruning, value, bound, answer.stopped, HIDDEN, None, stats, "integer_program")
+    return Solution(problem, lam, pruning, value, bound, answer.stopped, None, stats, "integer_program")
 
 
 def unsolved(given: dict[str, Any], seconds: float) -> Solution:
@@ -97,7 +91,7 @@ def unsolved(given: dict[str, Any], seconds: float) -> Solution:
     Parameters
     ----------
     given
-        arguments of an engine: problem, lam and, where it has one, tolerance.
+        arguments of an engine: problem and lam.
     """
     problem, lam = given["problem"], given["lam"]
     rate = exact(lam, "lam")
@@ -105,8 +99,7 @@ def unsolved(given: dict[str, Any], seconds: float) -> Solution:
     objective = integer_objective(problem, rate).refined()
     duals = zero_duals(problem, objective)
     bound, value = proven_bound(problem, objective, duals, pruning, rate), pruning.value(float(lam))
-    tolerance = given.get("tolerance", 1e-9)
-    return Solution(problem, lam, pruning, value, bound, StopReason.TIME_LIMIT, tolerance, duals, {"seconds": seconds})
+    return Solution(problem, lam, pruning, value, bound, StopReason.TIME_LIMIT, duals, {"seconds": seconds})
 
 
 def relaxation_bound(program: LinearProgram, row_dual: NDArray[np.float64]) -> float:

@@ -100,7 +100,7 @@ class BoostedSearch:
             self._point(whole, kept)
         for point in self._prefixes():
             self._see(whole, point, rough=True)
-        rounded = whole.prices.cost_rounding > 0
+        rounded = not whole.prices.exact
         for trees in reversed(self._ends(ELIMINATED_PREFIXES)):
             part = self.first(trees)
             for point, taken in eliminate(part, self.deadline):

@@ -27,9 +27,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import integer_cost
+from formulations.answers.pruning import total_cost
 from formulations.compiled import njit
-from formulations.instance.integers import Integers
+from formulations.instance.numbers import Numbers, engine_numbers
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.descent import OnRows, PricedPruning, add_leaves, mean_loss, state_of
 from prunemodels.models.costs import staged_costs
@@ -56,9 +56,9 @@ class SomeTrees(OnRows):
         return cls(forest, usage, loss, np.arange(n), n, forest.ensemble.n_trees)
 
     @cached_property
-    def prices(self) -> Integers:
-        """The prices of the part in integers."""
-        return self.usage.in_integers()
+    def prices(self) -> Numbers:
+        """The prices of the part, for engines."""
+        return engine_numbers(self.usage, None)
 
     def inside(self, kept: NDArray[np.bool_], trees: int) -> SomeTrees:
         """The part of the whole with its first trees, in which all splits outside `kept`, shape (n,), are leaves."""
@@ -156,7 +156,7 @@ def eliminate(part: SomeTrees, deadline: float) -> Iterator[tuple[PricedPruning,
     state = state_of(part, kept)
     margins, current_loss = state.margins, state.loss
     unit_price, at_once = prices.price_unit, 0
-    cost = integer_cost(usage, prices, kept)
+    cost = total_cost(usage, prices, kept)
     while kept.any() and time.perf_counter() <= deadline:
         _, saved, users = effects.of(kept)
         units = np.flatnonzero((users > 0) & (saved > 0))
@@ -167,12 +167,12 @@ def eliminate(part: SomeTrees, deadline: float) -> Iterator[tuple[PricedPruning,
         for unit in units.tolist():
             remaining = effects.without(kept, unit)
             new_loss = mean_loss(part, without(part, kept, remaining, margins))
-            yield PricedPruning(remaining, new_loss, float((cost - int(saved[unit])) * unit_price)), False
+            yield PricedPruning(remaining, new_loss, float((cost - saved[unit].item()) * unit_price)), False
             tried.append(((new_loss - current_loss) / float(saved[unit]), unit))
         remaining, gone = kept, [unit for _, unit in sorted(tried)[:at_once]]
         for unit in gone:
             remaining = effects.without(remaining, unit)
-        cost = cost - int(saved[gone[0]]) if len(gone) == 1 else integer_cost(usage, prices, remaining)
+        cost = cost - saved[gone[0]].item() if len(gone) == 1 else total_cost(usage, prices, remaining)
         margins = without(part, kept, remaining, margins)
         current_loss, kept = mean_loss(part, margins), remaining
         yield PricedPruning(kept, current_loss, float(cost * unit_price)), True

@@ -201,7 +201,7 @@ def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error",
     """
     ensemble = problem.ensemble
     if measure == "error":
-        gain, unit = problem.integers.gain, problem.integers.gain_unit * ensemble.n_trees
+        gain, unit = problem.numbers.gain, problem.numbers.gain_unit * ensemble.n_trees
     else:
         gain, unit = _impurity_gain(problem, forest)
     numerator, denominator = weakest_links(ensemble, gain)

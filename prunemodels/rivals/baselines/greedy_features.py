@@ -61,7 +61,7 @@ def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progre
     Pruning(cost=10, error=0.137, 9 splits)
     """
     ensemble = problem.ensemble
-    effects = RemovalEffects(problem.usage, problem.integers, units_of(problem.usage, by))
+    effects = RemovalEffects(problem.usage, problem.numbers, units_of(problem.usage, by))
     kept = ensemble.is_split.copy()
     rows_kept = np.zeros(ensemble.n_nodes, dtype=np.int32)
     steps = 0

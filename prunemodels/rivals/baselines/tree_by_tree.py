@@ -146,7 +146,7 @@ def _own_costs(problem: PruningProblem) -> NDArray[np.int64]:
     On a path down a tree an item is charged once, so a tree's cost is the sum over its charges. A tree may have several charges
     of an item that is paid once for all examples, and pays for one.
     """
-    ensemble, ints, charges, once = problem.ensemble, problem.integers, problem.usage.charges, problem.costs.paid_once
+    ensemble, ints, charges, once = problem.ensemble, problem.numbers, problem.usage.charges, problem.costs.paid_once
     node = np.repeat(np.arange(ensemble.n_nodes), np.diff(charges.start))
     weight = problem.routing.node_sums(ensemble, ints.weight)
     cost = np.zeros(ensemble.n_trees, dtype=np.int64)

@@ -31,16 +31,20 @@ A core is filled greedily: splits are added one by one while they fit, those wit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import PruningPath
 from formulations.compiled import njit
-from solvers.closures.subproblem import ParametricSubproblem, open_part
+from solvers.closures.cut import MAX_PRODUCT, ClosureProblem
+from solvers.closures.grids import PRICE_MARGIN, TOTAL_BITS, exponent_of, ldexp
+from solvers.closures.subproblem import OpenPart, ParametricSubproblem, open_part
 from solvers.closures.tree_pass import best_tree_closures
 
 
@@ -56,6 +60,35 @@ class KnapsackCore(ParametricSubproblem):
     # (infinity) if the core is the whole instance.
     low: Fraction = Fraction(0)
     high: Fraction | None = None
+    rounded: bool = False  # whether its integers stand for real numbers, with as many bits as fit
+
+    @classmethod
+    def of(
+        cls,
+        part: ParametricSubproblem,
+        *,
+        gained: int,
+        room: int,
+        taken: tuple[NDArray[np.int32], ...] = (),
+        between: tuple[Fraction, Fraction | None] = (Fraction(0), None),
+        rounded: bool = False,
+    ) -> Self:
+        """The core of a part, whose bounds hold at lambdas `between` two."""
+        return cls(**part.arrays(), gained=gained, room=room, taken=taken, low=between[0], high=between[1], rounded=rounded)
+
+    def cut_at(self, lam: Fraction) -> tuple[ClosureProblem, int]:
+        """The core at lambda = p / q in units of 2^shift of its own gains times q, and that shift; rounded where it is not 0.
+
+        Profits are rounded up and prices down, so that no closure is worth less.
+        """
+        largest = self.largest_product(lam)
+        if not self.rounded or max(largest, lam.numerator, lam.denominator) < MAX_PRODUCT:
+            return self.at(lam), 0
+        shift = max(0, math.frexp(largest)[1] - TOTAL_BITS)
+        p, q = (float(Fraction(x, 2**shift)) for x in (lam.numerator, lam.denominator))
+        gains, costs = self.gain * q, self.evaluation * p
+        profit = np.ceil(gains - costs + 2.0**-50 * (np.abs(gains) + costs)).astype(np.int64)
+        return self.closure_problem(profit, np.floor(self.price * (p * PRICE_MARGIN)).astype(np.int64)), shift
 
     @property
     def is_whole(self) -> bool:
@@ -99,7 +132,8 @@ class KnapsackCore(ParametricSubproblem):
     ) -> KnapsackCore:
         part, _ = self.restricted(stays, arcs)
         taken = (*self.taken, new) if new.size else self.taken
-        return KnapsackCore(**part.arrays(), gained=gained, room=room, taken=taken, low=self.low, high=self.high)
+        between = self.low, self.high
+        return KnapsackCore.of(part, gained=gained, room=room, taken=taken, between=between, rounded=self.rounded)
 
 
 @njit(cache=True)
@@ -170,22 +204,84 @@ def _arcs_between(path: PruningPath) -> NDArray[np.float64]:
     return between
 
 
-def core_between(path: PruningPath, outer: int, inner: int, room: int) -> KnapsackCore:
-    """The window between two rows of a path, outer <= inner; the whole instance between the first and the last.
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A core between two rows of a path, and what its integers stand for."""
 
-    Parameters
-    ----------
-    room
-        the largest cost of the whole pruning, including the inner row.
-    """
-    problem = path.problem
-    inside, unit = path[inner], problem.integers.lam_unit
-    part = open_part(problem, path[outer].kept, inside.kept)
+    core: KnapsackCore
+    # gain_unit, base: a gain of k in the core is one of base + k gain_unit of error, of at most so much where it was rounded.
+    gain_unit: Fraction
+    base: Fraction
+    price_unit: Fraction
+    # so much more gain in the core is taken for none: what rounding its gains may have added, and far less than an error; 0 where
+    # nothing was rounded.
+    spare: int
+
+    def goal(self, gain: Fraction) -> int:
+        """What a pruning has to gain in the core to be better than one of this gain."""
+        return int((gain - self.base) // self.gain_unit) + self.spare
+
+    def gain(self, of_core: int) -> Fraction:
+        """The gain that one in the core stands for."""
+        return self.base + of_core * self.gain_unit
+
+
+SPARE_BITS = 41
+"""`Window.spare` is 2^-41 of the gain of the core, 4.5e-13: below what is stated as rounding."""
+
+
+def window_between(path: PruningPath, outer: int, inner: int, budget: Fraction) -> Window:
+    """The window between two rows of a path, outer <= inner; the whole instance between the first and the last."""
+    problem, inside = path.problem, path[inner]
+    reduced = problem.reduced("smallest")
+    groups, core, numbers = reduced.groups, reduced.core, problem.numbers
+    part = open_part(core, groups.of_pruning(path[outer].kept), groups.of_pruning(inside.kept))
+    taken = (np.flatnonzero(groups.of_pruning(inside.kept)).astype(np.int32),)
+    if numbers.exact:
+        gain_unit, price_unit, base, spare = numbers.gain_unit, numbers.price_unit, Fraction(0), 0
+        gained, room = inside.integer_gain, int(budget // price_unit) - inside.integer_cost
+    else:
+        scale = Scale.of(part)
+        part = scale.part(part, core.gain_lost[part.nodes])
+        gain_unit, price_unit, base = scale.gain_unit, scale.price_unit, problem.roots_error - inside.exact_error
+        gained, room = 0, int((budget - inside.exact_cost) // price_unit)
+        spare = part.nodes.size + (int(np.abs(part.gain).sum()) >> SPARE_BITS)
+    unit = gain_unit / price_unit
     low = path.between(outer - 1) / unit if outer > 0 else Fraction(0)
     high = path.between(inner) / unit if inner + 1 < len(path) else None
-    room_left = room - inside.integer_cost
-    taken = (np.flatnonzero(inside.kept).astype(np.int32),)
-    return KnapsackCore(**part.arrays(), gained=inside.integer_gain, room=room_left, taken=taken, low=low, high=high).trimmed()
+    whole = KnapsackCore.of(part, gained=gained, room=room, taken=taken, between=(low, high), rounded=not numbers.exact)
+    return Window(whole.trimmed(), gain_unit, base, price_unit, spare)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Powers of two that turn real gains and costs into integers, whose sums fit `TOTAL_BITS`."""
+
+    gain: int
+    price: int
+
+    @classmethod
+    def of(cls, part: ParametricSubproblem) -> Self:
+        """The finest scale for a part."""
+        return cls(exponent_of(float(np.abs(part.gain).sum()) or 1.0), exponent_of(float(part.total_cost) or 1.0))
+
+    @property
+    def gain_unit(self) -> Fraction:
+        """What an integer gain stands for."""
+        return Fraction(2) ** -self.gain
+
+    @property
+    def price_unit(self) -> Fraction:
+        """What an integer price stands for."""
+        return Fraction(2) ** -self.price
+
+    def part(self, part: OpenPart, lost: NDArray[np.float64]) -> OpenPart:
+        """The part in integers: gains rounded up, of which floating point may have `lost` so much, and prices rounded down."""
+        gain = np.ceil(ldexp(part.gain + lost, self.gain)).astype(np.int64)
+        evaluation, price = (
+            np.floor(ldexp(p * PRICE_MARGIN, self.price)).astype(np.int64) for p in (part.evaluation, part.price)
+        )
+        return replace(part, gain=gain, evaluation=evaluation, price=price)
 
 
 PRICING_ROUNDS = 20

@@ -79,14 +79,16 @@ def edge_of(
         if lam == 0:
             part = part.take(np.ones(part.nodes.size, dtype=bool))
             return BudgetEdge(part, lam, part.gained if bound is None else min(bound, part.gained), cuts)
-        closure = best_closure(part.at(lam))
+        network, shift = part.cut_at(lam)
+        closure = best_closure(network)
         effort.count_cut(part)
         cuts += 1
         # the gain of what was taken is a multiple of the step too
-        most = part.gained - core.gained + (closure.value + lam.numerator * part.room) // lam.denominator
+        most = part.gained - core.gained + ((closure.value << shift) + lam.numerator * part.room) // lam.denominator
         bound = core.gained + most // step * step if bound is None else min(bound, core.gained + most // step * step)
         late = cuts == most_cuts or effort.is_over
-        if bound <= goal or late or (lam == ends and closure.value == 0):
+        nothing = closure.value == 0 if not shift else not closure.keep.any() or closure.keep.all()
+        if bound <= goal or late or (lam == ends and nothing):
             return BudgetEdge(part, lam, bound, cuts)
         fits = part.cost_of(closure.keep) <= part.room
         part = part.take(closure.keep) if fits else part.within(closure.keep)
@@ -97,7 +99,7 @@ def edge_of(
 
 def _can_be_tried(part: KnapsackCore, lam: Fraction) -> bool:
     """Whether a lambda that comes from elsewhere is positive and fits this part's integers."""
-    return lam > 0 and part.largest_product(lam) < MAX_PRODUCT
+    return lam > 0 and (part.rounded or part.largest_product(lam) < MAX_PRODUCT)
 
 
 def _between_ends(part: KnapsackCore) -> Fraction | None:
@@ -124,11 +126,13 @@ def fixed(core: KnapsackCore, lam: Fraction, goal: int, effort: Effort | None = 
     effort = effort or Effort()
     while core.nodes.size and lam > 0 and not effort.is_over:
         effort.count_cut(core)
+        network, shift = core.cut_at(lam)
         charge = np.zeros(core.nodes.size, dtype=np.int64)
-        np.add.at(charge, core.tail, best_closure(core.at(lam)).duals())
-        ends = forced(core.parent, core.gain * lam.denominator - core.evaluation * lam.numerator - charge)
-        limit = (goal + 1 - core.gained) * lam.denominator - lam.numerator * core.room
+        np.add.at(charge, core.tail, best_closure(network).duals())
+        ends = forced(core.parent, network.profit - charge)
         # a gain of at least goal + 1 needs q (goal + 1 - gained) <= V_h + p room
+        limit = (goal + 1 - core.gained) * lam.denominator - lam.numerator * core.room
+        limit = -(-limit >> shift)
         must, cannot = ends.pruned < limit, ends.kept < limit
         if (must & cannot).any() or (core.is_whole and core.cost_of(must) > core.room):
             return None

@@ -5,8 +5,8 @@
 This is a knapsack problem with precedences. The path gives the hull edge at B with its lambda*, the best breakpoint and the
 relaxation's bound. Fixing (`edge`) and branching (`search`) follow; each bound is a minimum cut in integers.
 
-If prices were rounded, the search covers all prunings with cost <= B + cost_rounding, and accepts a pruning only if its exact
-real cost fits.
+Of real numbers a window has integers of its own: gains rounded up, prices rounded down. So the search covers every pruning that
+costs at most B, and it accepts a pruning only if its exact cost fits.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import math
 import time
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -27,9 +28,9 @@ from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
-from solvers.budgets.by_path import error_of, fitting, most_cost, path_of, relaxed_optimum, row_within, solution
+from solvers.budgets.by_path import error_of, gain_of, gap_of, path_of, relaxed_optimum, row_within, solution
 from solvers.budgets.effort import Effort
-from solvers.budgets.exact.core import KnapsackCore, core_between, windows
+from solvers.budgets.exact.core import KnapsackCore, Window, window_between, windows
 from solvers.budgets.exact.search import GapProgress, Search
 from solvers.budgets.listing import best_allowed, is_tiny
 
@@ -91,10 +92,10 @@ def exact_budget(
     best = _BestPruning(problem, limit, first)
     if incumbent is not None:
         best.start_from(incumbent)
-    windows_search = _WindowSearch(path, relaxation, best, Effort(work, started + time_limit))
-    stopped = windows_search.run(progress=progress)
-    answer = windows_search.answer(first, stopped, started)
-    limited = stopped in (StopReason.TIME_LIMIT, StopReason.INTERRUPTED) or windows_search.effort.is_over
+    search = _WindowSearch(path, relaxation, best, Effort(work, started + time_limit))
+    stopped = search.run(progress=progress)
+    answer = search.answer(first, stopped, started)
+    limited = stopped in (StopReason.TIME_LIMIT, StopReason.INTERRUPTED) or search.effort.is_over
     if answer.status is Status.OPTIMAL or limited or not is_tiny(problem):
         return answer
     return _listed(best, answer)
@@ -102,11 +103,10 @@ def exact_budget(
 
 def _listed(best: _BestPruning, answer: BudgetSolution) -> BudgetSolution:
     """The optimum of a tiny instance, of which rounded prices or an overflow left something open."""
-    optimum = best_allowed(best.problem, best.fits)
+    optimum = best_allowed(best.problem, lambda pruning: pruning.exact_cost <= best.budget)
     assert optimum is not None, "the forest of single leaves costs nothing"
     error = error_of(optimum)
-    bound = max(answer.bound, error - 2 * best.problem.integers.error_rounding)
-    return replace(answer, pruning=optimum, error=error, bound=bound, stopped=StopReason.CONVERGED)
+    return replace(answer, pruning=optimum, error=error, bound=error, stopped=StopReason.CONVERGED)
 
 
 class _BestPruning:
@@ -116,29 +116,32 @@ class _BestPruning:
         self.problem = problem
         self.budget = budget
         self.pruning = pruning
-        self.gain = pruning.integer_gain
-        self.most_cost, self.fits = most_cost(problem, budget), fitting(problem, budget)
+        self.gain = gain_of(pruning)
 
     def start_from(self, incumbent: Pruning) -> None:
         """Replace the best pruning by the incumbent if that is better."""
         if incumbent.problem is not self.problem:
             raise InvalidInputError("incumbent belongs to another problem; give a pruning of this one")
-        if incumbent.real_cost > self.budget:
+        if incumbent.exact_cost > self.budget:
             raise InvalidInputError(
-                f"incumbent costs {float(incumbent.real_cost):.9g}, the budget is {float(self.budget):.9g}; give one within it"
+                f"incumbent costs {float(incumbent.exact_cost):.9g}, the budget is {float(self.budget):.9g}; give one within it"
             )
-        if (incumbent.integer_gain, -error_of(incumbent)) > (self.gain, -error_of(self.pruning)):
-            self.pruning, self.gain = incumbent, incumbent.integer_gain
+        gain = gain_of(incumbent)
+        if (gain, -error_of(incumbent)) > (self.gain, -error_of(self.pruning)):
+            self.pruning, self.gain = incumbent, gain
 
-    def offer(self, core: KnapsackCore) -> int:
-        """Keep the pruning that a core has taken if it is better and fits; returns the gain to beat."""
-        if core.gained > self.gain and core.room >= 0:
-            kept = np.zeros(self.problem.ensemble.n_nodes, dtype=bool)
+    def offer(self, window: Window, core: KnapsackCore) -> int:
+        """Keep the pruning that a core has taken if it is better and fits; returns the gain to beat in the core."""
+        goal = window.goal(self.gain)
+        if core.gained > goal and core.room >= 0:
+            groups = self.problem.reduced("smallest").groups
+            kept = np.zeros(groups.payer.size, dtype=bool)
             kept[np.concatenate(core.taken)] = True
-            pruning = Pruning(self.problem, kept)
-            if self.fits(pruning, self.most_cost - core.room):
-                self.pruning, self.gain = pruning, core.gained
-        return self.gain
+            pruning = Pruning(self.problem, groups.kept(kept))
+            gain = gain_of(pruning)
+            if gain > self.gain and pruning.exact_cost <= self.budget:
+                self.pruning, self.gain = pruning, gain
+        return window.goal(self.gain)
 
 
 class _WindowSearch:
@@ -154,58 +157,55 @@ class _WindowSearch:
 
     def run(self, *, progress: bool) -> StopReason:
         """Search wider and wider windows; returns the reason why the search ended."""
-        best, exactly = self.best, self.best.problem.integers.cost_rounding == 0
-        if exactly and self.most <= best.gain:
+        best = self.best
+        if self.most <= best.gain:
             return StopReason.CONVERGED
-        if not exactly:
-            self.most = self.path.integer_gain[0]
         with GapProgress(shown=progress) as bar:
             for outer, inner in windows(self.path, self.relaxation.budget):
                 if self.effort.is_over:
                     return self.effort.reason
                 try:
-                    search = self._start(outer, inner)
+                    window = window_between(self.path, outer, inner, best.budget)
+                    search = self._start(window)
                 except KeyboardInterrupt:
                     return StopReason.INTERRUPTED
-                stopped = self._follow(search, bar)
-                if stopped is not StopReason.CONVERGED or self.most <= best.gain:
+                stopped = self._follow(search, window, bar)
+                if stopped is not StopReason.CONVERGED or self.most <= window.gain(window.goal(best.gain)):
                     return stopped
         return StopReason.CONVERGED
 
-    def _start(self, outer: int, inner: int) -> Search:
-        core = core_between(self.path, outer, inner, self.best.most_cost)
+    def _start(self, window: Window) -> Search:
+        core, best = window.core, self.best
         self.splits = core.nodes.size
-        lam = self.relaxation.lam / self.best.problem.integers.lam_unit
-        return Search(core, self.best.gain, self.best.offer, self.effort, lam)
+        lam = self.relaxation.lam / window.gain_unit * window.price_unit
+        return Search(core, window.goal(best.gain), partial(best.offer, window), self.effort, lam)
 
-    def _follow(self, search: Search, bar: GapProgress) -> StopReason:
+    def _follow(self, search: Search, window: Window, bar: GapProgress) -> StopReason:
         """Search one window. Bound and counts are kept, whatever ends the search."""
-        before = self.most
         nodes, cuts = self.nodes, self.cuts
         stopped = StopReason.CONVERGED
         try:
             for _ in search.run():
-                bar.show(search, self.most)
+                bar.show(search, window.goal(self.most))
         except KeyboardInterrupt:
             stopped = StopReason.INTERRUPTED
         except CapacityOverflowError:  # a bound of such a part is out of reach; what was found and proven before it stays
             stopped = StopReason.ITERATION_LIMIT
         if search.bound is not None:
-            self.most = min(before, search.bound)
+            self.most = min(self.most, window.gain(search.bound))
         self.left_splits, self.nodes, self.cuts = search.left_splits, nodes + search.nodes, cuts + search.cuts
         return self.effort.reason if stopped is StopReason.CONVERGED and search.is_open else stopped
 
-    def most_gain(self) -> int:
-        """The largest integer gain that the relaxation allows."""
-        problem = self.best.problem
-        roots = problem.errors.of_all_roots(problem.ensemble)
-        return int((roots - self.relaxation.value) // problem.integers.gain_unit)
+    def most_gain(self) -> Fraction:
+        """The largest gain that the relaxation allows, a whole number of units where gains are."""
+        numbers = self.best.problem.numbers
+        gain = self.best.problem.roots_error - self.relaxation.value
+        return gain // numbers.gain_unit * numbers.gain_unit if numbers.exact else gain
 
     def answer(self, first: Pruning, stopped: StopReason, started: float) -> BudgetSolution:
         """The best pruning with the bound so far."""
         best, problem, relaxed = self.best, self.best.problem, self.relaxation.value
-        roots = problem.errors.of_all_roots(problem.ensemble)
-        proven = max(roots - self.most * problem.integers.gain_unit, relaxed)
+        proven = max(problem.roots_error - self.most, relaxed)
         at_first = Fraction(error_of(first))
         stats = {
             "seconds": time.perf_counter() - started,
@@ -218,7 +218,8 @@ class _WindowSearch:
             "bound_raised": _share(proven - relaxed, at_first - relaxed),
             "error_lowered": _share(at_first - Fraction(error_of(best.pruning)), at_first - relaxed),
         }
-        return solution(problem, best.budget, best.pruning, self.relaxation, stats, bound=proven, stopped=stopped)
+        hidden = 2 * gap_of(self.path)
+        return solution(problem, best.budget, best.pruning, self.relaxation, stats, bound=proven, stopped=stopped, hidden=hidden)
 
 
 def _share(part: Fraction, total: Fraction) -> float:

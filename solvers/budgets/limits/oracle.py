@@ -23,6 +23,8 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Certificate, ItemDuals
 from formulations.programs.limit_rows import LimitRows
 from solvers.automatic import predicted_seconds
+from solvers.budgets.by_path import error_of
+from solvers.closures.grids import Grid
 from solvers.closures.integer_objective import IntegerObjective
 from solvers.closures.min_cut import closure_at
 from solvers.closures.tree_pass import climb
@@ -31,9 +33,6 @@ from solvers.price_sharing.loop import run_to_goal
 from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.solve import WARM_START_ITERATION, told_of_forest
 from solvers.price_sharing.stopping import SMALL_CORE, StopRule
-
-SUM_BITS = 59
-"""Bits of the sum of all profits, and of the sum of all prices."""
 
 LEAST_SECONDS = 2e-2
 """Seconds of a closure of any size, by formula."""
@@ -58,15 +57,16 @@ class LagrangianOracle:
     def __init__(self, rows: LimitRows) -> None:
         self.rows, self.user_problem = rows, rows.problem
         reduced = rows.metered.reduced("smallest")
-        self.problem, self.groups = reduced.problem, reduced.groups
+        self.problem, self.groups = reduced.core, reduced.groups
         self.own = rows.of_splits()
         of, r = self.groups.of, self.groups.payer.size
         in_group = np.flatnonzero(of >= 0)
         into = sparse.csr_array((np.ones(in_group.size), (in_group, of[in_group])), shape=(of.size, r))
         self.own_of_groups = sparse.csr_array(self.own @ into)
-        ints = rows.problem.integers
-        self.gain = self.problem.integers.gain * float(ints.gain_unit)
+        ints = rows.problem.numbers
+        self.gain = self.problem.numbers.gain * float(ints.gain_unit)
         largest_group = int(np.bincount(of[in_group], minlength=1).max(initial=1))
+        self.lost = 2.0**-50 * np.abs(self.gain) if ints.exact else self.problem.gain_lost
         self._margin = (32 + len(rows.rows) + largest_group) * 2.0**-52
         self.roots = rows.problem.errors.of_all_roots(rows.problem.ensemble)
         self._by_example = rows.counted[0].size
@@ -76,22 +76,14 @@ class LagrangianOracle:
         self.scores: Scores | None = None
         self.calls = 0
 
-    def objective(self, mu: NDArray[np.float64]) -> tuple[IntegerObjective, int]:
-        """The profits and prices of (1) in integers, and by how much rounding can have changed the worth of a closure."""
+    def objective(self, mu: NDArray[np.float64]) -> IntegerObjective:
+        """The profits and prices of (1) in integers."""
         price, own = self.prices(mu), self.own_of_groups.T @ mu
-        total = float(np.abs(self.gain).sum()) or 1.0
-        # what costs more than all gains together is never kept; twice that, so that rounding cannot make it a tie
-        price, profit = np.minimum(price, 2.0 * total), np.maximum(self.gain - own, -2.0 * total)
-        largest = max(float(np.abs(profit).sum()), float(price.sum()), total)
-        exponent = SUM_BITS - math.frexp(largest)[1]
-        spare = 2.0**-50 * np.abs(self.gain) + self._margin * np.minimum(own, 2.0 * total)
-        profits = np.ceil(np.ldexp(profit + spare, exponent)).astype(np.int64)
-        grid = np.floor(np.ldexp(price * (1.0 - self._margin), exponent)).astype(np.int64)
-        usage, ints = self.problem.usage, self.problem.integers
-        unit, one = Fraction(2) ** -exponent, Fraction(1)
-        gains = np.where(self.problem.ensemble.is_split, profits, 0)
-        hidden = math.ldexp(float(spare.sum() + self._margin * price.sum()), exponent) + gains.size + grid.size
-        return IntegerObjective(usage, ints.price, ints.weight, grid, self.problem, gains, 1, 0, 0, one, unit, 0.0), int(hidden)
+        grid = Grid.of(self.gain, own, price, self.lost, self._margin)
+        core, one = self.problem, Fraction(1)
+        none, nobody = np.zeros(core.costs.n_items, dtype=np.int64), np.zeros(core.n_rows, dtype=np.int64)
+        gains = np.where(core.ensemble.is_split, grid.profit, 0)
+        return IntegerObjective(core.usage, none, nobody, grid.price, core, gains, 1, 0, 0, one, grid.unit, grid.hidden)
 
     def prices(self, mu: NDArray[np.float64]) -> NDArray[np.float64]:
         """What each purchase of the metered instance costs at the multipliers; float64, shape (M' (N + 1),)."""
@@ -106,11 +98,11 @@ class LagrangianOracle:
     def solve(self, mu: NDArray[np.float64], *, gap: float = 0.0, time_limit: float = math.inf) -> Priced:
         """Solve (1), or up to a relative gap where that saves time."""
         self.calls += 1
-        objective, hidden = self.objective(mu)
+        objective = self.objective(mu)
         if self.shares_prices:
-            kept, best, certificate = self._shared(objective, hidden, gap, time_limit)
+            kept, best, certificate = self._shared(objective, gap, time_limit)
         else:
-            kept, dual, _ = closure_at(self.problem, objective, "smallest")
+            kept, dual, _ = closure_at(objective, "smallest")
             charged = objective.profits()
             arcs = self.problem.usage_arcs()
             np.subtract.at(charged, arcs.tail, dual)
@@ -123,18 +115,13 @@ class LagrangianOracle:
         spent = sum((Fraction(float(x)) * self.rows.room(r) for r, x in enumerate(mu) if x), Fraction(0))
         exact = self.roots - best * unit - spent
         found = float(exact)
-        return (
-            math.nextafter(found, -math.inf) if Fraction(found) > exact else found
-        ) - self.user_problem.integers.error_rounding
+        return math.nextafter(found, -math.inf) if Fraction(found) > exact else found
 
-    def _shared(
-        self, objective: IntegerObjective, hidden: int, gap: float, time_limit: float
-    ) -> tuple[NDArray[np.bool_], int, Certificate]:
+    def _shared(self, objective: IntegerObjective, gap: float, time_limit: float) -> tuple[NDArray[np.bool_], int, Certificate]:
         """By price sharing, from the scores of the last multipliers."""
         goal = StopRule(time.perf_counter() + time_limit, gap, MOST_ROUNDS, SMALL_CORE)
         with ThreadPoolExecutor(1) as pool:
             rows = LocalRows(objective, pool)
-            rows.margin = hidden  # a split is decided only where the numbers as they were given decide it, too
             run, _, _ = run_to_goal(rows, goal, ties="smallest", start=self.scores, checkpoint=None, progress=False)
         self.scores = Scores(run.scores().score, WARM_START_ITERATION)
         return run.best_kept, run.bound, told_of_forest(run.certificate(), self.groups, self.rows.metered)
@@ -154,4 +141,4 @@ class LagrangianOracle:
 
     def error(self, pruning: Pruning) -> float:
         """The error as a float; if the instance is exact, the exact error rounded once."""
-        return float(self.roots - pruning.integer_gain * self.user_problem.integers.gain_unit)
+        return error_of(pruning)

@@ -24,7 +24,7 @@ from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitProof, LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.answers.solution import StopReason
+from formulations.answers.solution import Status, StopReason, status_of
 from formulations.arguments import NotNegative, Seconds, checked
 from formulations.errors import SolverFailedError
 from formulations.instance.limit import Limit
@@ -176,8 +176,8 @@ class _LimitsSearch:
 
     def _closed(self, rounding: Rounding, bound: float) -> bool:
         """Whether the gap is closed, up to rounding errors."""
-        allowed = 1e-12 * float(self.oracle.roots) + 2 * self.rows.problem.integers.error_rounding
-        return self.oracle.error(rounding.best) - bound <= allowed
+        error = self.oracle.error(rounding.best)
+        return status_of(error - bound, error, float(self.oracle.roots)) is Status.OPTIMAL
 
     def _branch(self, rounding: Rounding, relaxed: LimitsRelaxation, entries: float) -> float:
         """Branch and bound by HiGHS, on more and more rows: offers the prunings that it finds, and returns its bound.
@@ -204,7 +204,7 @@ class _LimitsSearch:
                 if not tiny:
                     raise
                 break
-            bound = max(bound, raised(rows.problem, found.bound - rows.problem.integers.error_rounding))
+            bound = max(bound, raised(rows.problem, found.bound - float(rows.problem.gain_lost.sum())))
             over = self.oracle.uses(last[0]) - rounding.growth.room if last else np.zeros(len(rows.rows))
             over[active] = 0.0
             new = np.argsort(-over, kind="stable")[:MOST_NEW_ROWS]
@@ -214,10 +214,10 @@ class _LimitsSearch:
             active = np.union1d(active, new)
         if not tiny or time.perf_counter() >= self.deadline or self._closed(rounding, bound):
             return bound
-        optimum = best_allowed(rows.problem, lambda pruning, _: rows.within(pruning))
+        optimum = best_allowed(rows.problem, rows.within)
         if optimum is not None:
             rounding.offer(optimum.kept)
-        return self.oracle.error(rounding.best) - 2 * rows.problem.integers.error_rounding
+        return self.oracle.error(rounding.best)
 
     def _answer(self, relaxed: LimitsRelaxation, rounding: Rounding, bound: float, seconds: float) -> LimitsSolution:
         rows, pruning = self.rows, rounding.best

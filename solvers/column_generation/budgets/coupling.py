@@ -12,6 +12,7 @@ are q followed by lambda. They are dual feasible if the q of each purchase sum t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -69,7 +70,7 @@ class BudgetCoupling:
         best = worth_of_trees(self.problem, objective, self.at(float(lam)).duals(charge, objective))
         roots = self.problem.errors.of_all_roots(self.problem.ensemble)
         # objective.lam may be slightly below lambda, but any lambda >= 0 gives a valid bound
-        return float(roots - best * objective.unit - objective.lam * self.budget) - objective.slack
+        return math.nextafter(float(roots - best * objective.unit - objective.lam * self.budget), -math.inf)
 
 
 class BudgetPricing:

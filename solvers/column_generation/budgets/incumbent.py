@@ -38,7 +38,7 @@ class BudgetIncumbent:
         pruning = Pruning(self.problem, kept)
         if pruning.integer_gain <= self.pruning.integer_gain:
             return
-        if pruning.exact_cost + Fraction(self.problem.integers.cost_rounding) <= self.budget:
+        if pruning.exact_cost <= self.budget:
             self.pruning = pruning
 
     def offer_levels(self, y: NDArray[np.float64], lam: float) -> float:
@@ -52,7 +52,7 @@ class BudgetIncumbent:
             recorded as the mixture's lambda if the mixture is a single pruning that costs exactly the budget.
         """
         sets = level_sets(self.problem, y)
-        room = self.budget / self.problem.integers.price_unit
+        room = self.budget / self.problem.exact_numbers.price_unit
         inner, outer = _edge(sets, room)
         found = self._mixture(sets[inner], None if outer is None else sets[outer], lam)
         if found.value <= self.mixture.value:  # among equals keep the last one, whose lambda is nearest to lambda*
@@ -62,7 +62,7 @@ class BudgetIncumbent:
 
     def _mixture(self, cheaper: Pruning, dearer: Pruning | None, lam: float) -> Mixture:
         """(1); the cheaper pruning alone where the budget is not binding."""
-        ints, spare = self.problem.integers, self.budget - cheaper.exact_cost
+        ints, spare = self.problem.exact_numbers, self.budget - cheaper.exact_cost
         if dearer is None or spare == 0:
             rate = Fraction(repr(lam)) if spare == 0 else Fraction(0)
             return Mixture(self.budget, rate, cheaper, cheaper, Fraction(1), cheaper.exact_error)

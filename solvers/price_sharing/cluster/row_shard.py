@@ -40,7 +40,7 @@ LISTING_BYTES_PER_ARC = 64
 
 
 MOST_WEIGHTS = 10_000
-"""Most different weights that are made integers, as in `formulations.instance.integers`."""
+"""Most different weights that are made integers, as in `formulations.instance.numbers`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ class RowShard(Sharing):
             charges_by_row(ensemble, costs),
             np.arange(self.weights.size),
         )
-        usage = Usage(ensemble, costs, no_price, charges, None, rows, self.weights, self.routing)
+        usage = Usage(ensemble, costs, no_price, charges, self.weights, self.routing, X=None, rows=rows)
         no_prices = np.zeros(costs.n_items, dtype=np.int64)
         self._unpriced = IntegerPrices(usage, no_prices, _in_units(self.weights, weight_unit), None)
 

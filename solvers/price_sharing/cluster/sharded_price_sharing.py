@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import SharedPrices, Solution, Status, StopReason
+from formulations.answers.solution import SharedPrices, Solution, Status, StopReason, status_of
 from formulations.arguments import Natural, NotNegative, Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
@@ -34,7 +34,7 @@ from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_obje
 from solvers.price_sharing.loop import interruption_explained, run_to_goal
 from solvers.price_sharing.memory import warn_if_undecided
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.solve import stats_of, tolerance_of
+from solvers.price_sharing.solve import stats_of
 from solvers.price_sharing.stopping import SMALL_CORE, StopRule
 
 BYTES_PER_SPLIT = 12.0
@@ -59,7 +59,7 @@ class ShardedSolution:
         (OBJ) in the integers of the run.
     best
         no closure is worth more in these integers.
-    tolerance, certificate, stopped, stats
+    certificate, stopped, stats
         as of `formulations.Solution`.
     """
 
@@ -73,7 +73,6 @@ class ShardedSolution:
     objective: IntegerObjective
     best: int
     stopped: StopReason
-    tolerance: float
     certificate: SharedPrices
     stats: Mapping[str, float]
 
@@ -89,8 +88,8 @@ class ShardedSolution:
 
     @property
     def status(self) -> Status:
-        """OPTIMAL where the relative gap is at most `tolerance`."""
-        return Status.OPTIMAL if self.relative_gap <= self.tolerance else Status.FEASIBLE
+        """OPTIMAL where the gap is at most what rounding can hide, see `formulations.answers.solution.status_of`."""
+        return status_of(float(self.value - self.bound), float(self.value), float(self.roots))
 
     def on(self, problem: PruningProblem) -> Solution:
         """The answer as one to the whole instance, which `proofs_checks.check_solution` can check.
@@ -105,22 +104,23 @@ class ShardedSolution:
         same = ours.ensemble.n_nodes == theirs.ensemble.n_nodes and rows == theirs.n_rows
         if not (
             same
-            and np.array_equal(ours.integers.gain, theirs.integers.gain)
-            and np.array_equal(ours.integers.price, theirs.integers.price)
+            and np.array_equal(ours.node_error, theirs.node_error)
+            and (ours.costs.prices, ours.evaluation) == (theirs.costs.prices, theirs.evaluation)
             and np.array_equal(self.problem.start, theirs.routing.start)
-            and ours.integers.price_unit == theirs.integers.price_unit
+            and math.isclose(ours.usage.total_weight, theirs.usage.total_weight, rel_tol=1e-12)
         ):
             raise InvalidInputError(
                 f"problem has {theirs.ensemble.n_nodes:,} nodes and {theirs.n_rows:,} cost rows, the solution is about "
                 f"{ours.ensemble.n_nodes:,} and {rows:,}; give the instance of all parts, in their order"
             )
         pruning = Pruning(problem, self.kept)
-        bound = bound_of_closure(problem, self.objective, self.best, pruning, exact(self.lam, "lam"))
         value = pruning.value(float(self.lam))
+        if self.problem.error_rounding:
+            bound = min(value, math.nextafter(float(self.bound), -math.inf))
+        else:
+            bound = bound_of_closure(problem, self.objective, self.best, pruning, exact(self.lam, "lam"))
         stats = dict(self.stats)
-        return Solution(
-            problem, self.lam, pruning, value, bound, self.stopped, self.tolerance, self.certificate, stats, "price_sharing"
-        )
+        return Solution(problem, self.lam, pruning, value, bound, self.stopped, self.certificate, stats, "price_sharing")
 
     def __repr__(self) -> str:
         return f"ShardedSolution({self.status}, value={float(self.value):.9g}, bound={float(self.bound):.9g})"
@@ -180,24 +180,22 @@ def sharded_price_sharing(
             "workers_lost": float(problem.workers.lost - lost_before),
             "bytes_a_round_and_worker": BYTES_PER_SPLIT * open_at_first.size,
         }
-        solution = _solution(problem, run, lam, gap, stopped, stats)
+        solution = _solution(problem, run, lam, stopped, stats)
     warn_if_undecided(lam, stopped, stats, float(solution.value - solution.bound), solution.relative_gap)
     return solution
 
 
-def _solution(
-    problem: ShardedProblem, run: Run, lam: float, gap: float, stopped: StopReason, stats: dict[str, float]
-) -> ShardedSolution:
+def _solution(problem: ShardedProblem, run: Run, lam: float, stopped: StopReason, stats: dict[str, float]) -> ShardedSolution:
     """The answer of a run, with its proof."""
     objective, driver, kept = run.objective, problem.driver, run.best_kept
-    ints = driver.integers
+    ints = driver.numbers
     # The driver pays for the items that are paid once, and for evaluation; the shards' rows pay for the others.
     once = int(ints.price[driver.usage.once(kept)].sum()) * int(ints.weight.sum())
     bill = once + problem.shards.bill(kept, ints.price) + int(ints.evaluation[kept].sum())
     roots = driver.errors.of_all_roots(driver.ensemble)
     error, cost = roots - int(ints.gain[kept].sum()) * ints.gain_unit, bill * ints.price_unit
     # True at `lam` too: `objective.lam` is at most a little below it, and nothing is dearer there.
-    bound = roots - run.bound * objective.unit - Fraction(objective.slack)
+    bound = roots - run.bound * objective.unit - Fraction(problem.error_rounding)
     return ShardedSolution(
         problem,
         lam,
@@ -209,7 +207,6 @@ def _solution(
         objective,
         run.bound,
         stopped,
-        tolerance_of(objective, lam, gap),
         run.certificate(),
         stats,
     )

@@ -5,7 +5,7 @@ own, in which one row stands for all rows and reaches no node. The workers have 
 
     weight of a row = weight_unit * integer,      price_unit = (common unit of prices) / (sum of all integer weights)         (1)
 
-which are those that `formulations.instance.integers` would choose for the whole instance. To find them the driver only needs the
+which are those that `formulations.instance.numbers` would choose for the whole instance. To find them the driver only needs the
 different weights, and how often each occurs.
 
 Every call of the driver to a `RowShard` goes through `Shards`. Its methods are named by the functions of `RowShard` themselves,
@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,8 @@ from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.integers import to_integers
 from formulations.instance.node_errors import NodeErrors
+from formulations.instance.numbers import PRODUCT_BITS, Numbers, engine_numbers
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import Amount, Routing
 from formulations.instance.usage import Usage
@@ -144,6 +144,8 @@ class ShardedProblem:
     ----------
     driver
         the instance without its rows: gains, evaluation prices and integers are those of the whole instance.
+    error_rounding
+        how far the driver's integer gains, of which a pruning's error is made, can be from the real ones; 0 where they are exact.
     workers
         a `RowShard` each, all with the same unit of weights.
     n_rows
@@ -157,6 +159,7 @@ class ShardedProblem:
     n_rows: NDArray[np.int64]
     start: NDArray[np.int64]
     reach: NDArray[np.int64]
+    error_rounding: float = 0.0
 
     @classmethod
     def build(
@@ -181,17 +184,17 @@ class ShardedProblem:
         shards = Shards(workers)
         facts = shards.facts()
         unit, total = _weight_units(facts)
-        driver = _driver(ensemble, errors, costs, evaluation, unit, total)
+        driver, error_rounding = _driver(ensemble, errors, costs, evaluation, unit, total)
         if any(evaluation):
             reaching = shards.node_weights(unit)
-            price_unit = driver.integers.price_unit * total
+            price_unit = driver.numbers.price_unit * total
             by_feature = np.array([int(a / price_unit) for a in evaluation], dtype=np.int64)
             price = np.where(ensemble.is_split, by_feature[ensemble.feature] * reaching, 0)
-            driver = replace(driver, integers=replace(driver.integers, evaluation=price))
+            driver = replace(driver, numbers=replace(driver.numbers, evaluation=price))
         shards.set_weight_unit(unit)
         rows = np.array([f.n_rows for f in facts], dtype=np.int64)
         start, reach = (np.asarray(sum(part)) for part in zip(*((f.start, f.reach) for f in facts), strict=True))
-        return cls(driver, workers, rows, start, reach)
+        return cls(driver, workers, rows, start, reach, error_rounding)
 
     @property
     def shards(self) -> Shards:
@@ -227,22 +230,42 @@ def _weight_units(facts: Sequence[ShardFacts]) -> tuple[Fraction, int]:
 
 def _driver(
     ensemble: Ensemble, errors: NodeErrors, costs: CostItems, evaluation: tuple[Fraction, ...], unit: Fraction, total: int
-) -> PruningProblem:
-    """The instance without rows, in the integers (1) of the whole."""
+) -> tuple[PruningProblem, float]:
+    """The instance without rows, in the integers (1) of the whole, and how far these can be from the real errors."""
     # Two rows whose weights have the unit and the sum of all weights: they give the integers of the whole instance.
     pair = np.array([float(unit), float(unit * (total - 1))][: 1 if total == 1 else 2])
-    n = ensemble.n_nodes
+    n, charges = ensemble.n_nodes, charges_once(ensemble, costs)
     unreached = Routing(np.zeros((ensemble.n_trees, pair.size), dtype=np.int32), *np.zeros((2, n), dtype=np.int32))
-    integers = to_integers(ensemble, errors, costs, pair, evaluation, unreached)
-    if integers.cost_rounding > 0.0 or sum(Fraction(repr(float(w))) for w in pair) != unit * total:
+
+    def usage(weights: NDArray[np.float64], routing: Routing) -> Usage:
+        return Usage(ensemble, costs, evaluation, charges, weights, routing, X=None, rows=np.arange(weights.size))
+
+    both, error_rounding = usage(pair, unreached), 0.0
+    numbers = engine_numbers(both, errors)
+    if not numbers.exact:
+        prices = engine_numbers(both, None)
+        if prices.exact:
+            numbers, error_rounding = _with_rounded_gains(ensemble, errors, prices, total)
+    if not numbers.exact or sum(Fraction(repr(float(w))) for w in pair) != unit * total:
         raise CapacityOverflowError(
             "prices and weights do not fit 64-bit integers exactly, and a sharded instance cannot round them; use fewer digits"
         )
-    one = replace(integers, weight=np.array([total], dtype=np.int64))
+    one = replace(numbers, weight=np.array([total], dtype=np.int64))
     routing = replace(unreached, order=unreached.order[:, :1].copy())
-    row: dict[str, Any] = {"X": None, "rows": np.zeros(1, dtype=np.int64), "weights": np.array([float(unit * total)])}
-    usage = Usage(ensemble, costs, evaluation, charges_once(ensemble, costs), **row, routing=routing)
-    return PruningProblem(usage, errors, one)
+    return PruningProblem(usage(np.array([float(unit * total)]), routing), errors, one), error_rounding
+
+
+def _with_rounded_gains(ensemble: Ensemble, errors: NodeErrors, prices: Numbers, total: int) -> tuple[Numbers, float]:
+    """Whole prices with gains on the finest binary grid that fits beside them: shards have no grid for each lambda."""
+    most = int(prices.price.sum()) * total
+    error = errors.per_node(ensemble)
+    gain = ensemble.gains(error)
+    exponent = min(50, PRODUCT_BITS - max(1, most.bit_length())) - 1 - math.frexp(float(np.abs(gain).sum()) or 1.0)[1]
+    scaled = np.ldexp(gain, exponent)
+    rounded = np.rint(scaled)
+    lost = float(np.abs(scaled - rounded).sum()) + math.ldexp(float(error.sum()), exponent) * 2.0**-50
+    numbers = replace(prices, gain=rounded.astype(np.int64), gain_unit=Fraction(2) ** -exponent)
+    return numbers, math.ldexp(lost, -exponent)
 
 
 def _add(total: NDArray[Amount], parts: list[NDArray[Amount]]) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from formulations.instance.usage_arcs import charges_of
 from solvers.closures.cut import Ties, merged_cut
-from solvers.closures.integer_objective import IntegerObjective, at_fitting_ratio
+from solvers.closures.integer_objective import IntegerObjective, fitting_objective
 from solvers.closures.subproblem import subproblem
 from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.cluster.row_shard import ShardArcs, ShardOpened
@@ -40,8 +40,8 @@ STORE_BYTES_PER_ARC = 24
 
 def sharded_objective(problem: ShardedProblem, rate: Fraction) -> IntegerObjective:
     """(OBJ) at one lambda in integers; where errors were rounded, what that can hide is the slack."""
-    driver = problem.driver
-    return replace(at_fitting_ratio(driver, rate).refined(), slack=driver.integers.error_rounding)
+    objective = fitting_objective(problem.driver, rate).refined()
+    return replace(objective, hidden=math.ceil(2 * Fraction(problem.error_rounding) / objective.unit))
 
 
 class ShardedRows:
@@ -57,7 +57,7 @@ class ShardedRows:
     driver : LocalRows
         the driver's own instance.
     margin : int
-        twice the slack of (OBJ), in integers.
+        twice what the rounding of gains can change of (OBJ), in integers.
     """
 
     opened: ShardOpened
@@ -65,7 +65,7 @@ class ShardedRows:
     def __init__(self, problem: ShardedProblem, objective: IntegerObjective, pool: ThreadPoolExecutor) -> None:
         self.problem, self.shards, self.objective = problem, problem.shards, objective
         self.driver, self.pool = LocalRows(objective, pool), pool
-        self.margin = math.ceil(2 * objective.slack / float(objective.unit))
+        self.margin = objective.hidden
 
     @property
     def remaining(self) -> Remaining:

@@ -86,7 +86,7 @@ def test_every_row_is_its_pruning(seed: int, rounded: bool, votes: bool) -> None
 def test_rows_within_a_budget_or_an_error(seed: int, rounded: bool, votes: bool) -> None:
     """`at_cost` is the first of the best among the affordable rows, `at_error` the last good enough."""
     rows = random_sequence(random_problem(seed, rounded=rounded), seed, single_leaves_vote=votes)
-    costs = rows.cost if rows.problem.integers.cost_rounding else rows.exact_cost
+    costs = rows.exact_cost
     for k in range(len(rows)):
         affordable = [j for j in range(len(rows)) if costs[j] <= costs[k]]
         row = rows.row_at_cost(costs[k])

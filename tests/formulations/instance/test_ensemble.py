@@ -11,6 +11,7 @@ import pytest
 from formulations import CostItems, Ensemble, ErrorComponent, InvalidInputError, NodeErrors, PruningProblem, Usage
 from formulations.instance.cost_items import Price
 from formulations.instance.node_errors import errors_on_sample
+from formulations.instance.numbers import engine_numbers
 from formulations.instance.routing import as_rows, route
 from tests.instances import Node, ensemble_of, random_problem
 
@@ -194,12 +195,12 @@ def test_prices_in_integers_need_no_errors(seed: int) -> None:
     """They are those of the problem whose errors are all 0."""
     problem = random_problem(seed)
     n, trees = problem.ensemble.n_nodes, problem.ensemble.n_trees
-    without = PruningProblem.of(problem.usage, NodeErrors((ErrorComponent(np.zeros(n), np.ones(trees)),))).integers
-    alone = problem.usage.in_integers()
+    without = PruningProblem.of(problem.usage, NodeErrors((ErrorComponent(np.zeros(n), np.ones(trees)),))).numbers
+    alone = engine_numbers(problem.usage, None)
     assert not alone.gain.any()
     for name in ("price", "weight", "evaluation"):
         np.testing.assert_array_equal(getattr(alone, name), getattr(without, name))
-    assert (alone.price_unit, alone.cost_rounding) == (without.price_unit, without.cost_rounding)
+    assert alone.price_unit == without.price_unit
     other = PruningProblem.of(problem.usage, replace(problem.errors))  # nothing is routed again
     assert other.row_blocks is problem.row_blocks
     assert other.routing is problem.routing

@@ -60,7 +60,7 @@ def test_uses_are_what_examples_use(seed: int) -> None:
         assert exact[-1] == sum(problem.costs.prices[m] > 0 for m in asked)
         constant = [float(rows.meters[row.limit].constant) for row in rows.rows]
         np.testing.assert_allclose(oracle.uses(kept) + constant, [float(c) for c in exact], rtol=1e-12, atol=1e-12)
-        if problem.integers.cost_rounding == 0:
+        if problem.numbers.exact:
             assert exact[1] == pruning.exact_cost
 
 

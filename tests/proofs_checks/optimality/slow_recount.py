@@ -153,7 +153,7 @@ def duals_of(path: PruningPath, lam: Fraction) -> dict[int, Fraction]:
     """The duals of each split, in integer gains, at so many integer gains for an integer price."""
     total = dict.fromkeys(path.problem.splits.tolist(), Fraction(0))
     if isinstance(path.certificate, PathCertificate):
-        ratio = [b / path.problem.integers.lam_unit for b in path.breakpoints]
+        ratio = [b / path.problem.numbers.lam_unit for b in path.breakpoints]
         for h, dual in zip(path.problem.usage_arcs().tail.tolist(), path.certificate.dual.tolist(), strict=True):
             own = int(path.level[h])
             if dual:
@@ -166,7 +166,7 @@ def duals_of(path: PruningPath, lam: Fraction) -> dict[int, Fraction]:
 
 def proven_gaps(path: PruningPath) -> list[Fraction]:
     """For each breakpoint (2) of `proofs_checks.optimality.path_gaps`, in the units of (OBJ)."""
-    ints, level = path.problem.integers, levels_of(path)
+    ints, level = path.problem.numbers, levels_of(path)
     points = [b / ints.lam_unit for b in path.breakpoints]
     profit = [
         {h: int(ints.gain[h]) - lam * int(ints.evaluation[h]) - dual for h, dual in duals_of(path, lam).items()} for lam in points
@@ -213,7 +213,7 @@ def closures(path: PruningPath, block: list[int]) -> list[set[int]]:
 def true_gaps(path: PruningPath) -> list[Fraction]:
     """Value of the worse of the rows that meet at each breakpoint, less the least value of all prunings there."""
     problem = path.problem
-    ints, every = problem.integers, all_prunings(problem)
+    ints, every = problem.numbers, all_prunings(problem)
     all_worths = list(zip(every.gain.tolist(), every.cost.tolist(), strict=True))
     rows = list(zip(path.integer_gain, path.integer_cost, strict=True))
     gaps = []
@@ -229,7 +229,7 @@ def exact_shares(path: PruningPath, bits: int = 3) -> PruningPath:
     """The path with shares that say what its duals say: any weights, and moves from what they give to what the duals are."""
     assert isinstance(path.certificate, PathCertificate)
     problem, duals = path.problem, path.certificate
-    arcs, ratio = problem.usage_arcs(), [b / problem.integers.lam_unit for b in path.breakpoints]
+    arcs, ratio = problem.usage_arcs(), [b / problem.numbers.lam_unit for b in path.breakpoints]
     wanted: dict[tuple[int, int], Fraction] = {}
     for h, j, dual in zip(arcs.tail.tolist(), arcs.head.tolist(), duals.dual.tolist(), strict=True):
         if dual:

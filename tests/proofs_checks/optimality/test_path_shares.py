@@ -53,7 +53,7 @@ def test_shares_by_hand() -> None:
     the first alone might be better by 1/8 of 1/20. In halves each pays one, and the first alone might be better by 1/2.
     As nothing is better than the forest of single leaves there, that is all that could be attained: a relative gap of 1.
     """
-    assert two_users().integers.gain_unit == Fraction(1, 20)
+    assert two_users().numbers.gain_unit == Fraction(1, 20)
     none = Fraction(0)
     for bits, gap in ((3, Fraction(1, 160)), (1, Fraction(1, 40))):
         verdict = check_path(by_hand(bits, none, gap))
@@ -353,16 +353,19 @@ def test_junk_in_place_of_shares_is_refuted(name: str) -> None:
         assert check_path(shares_with(**{name: junk})(exact())).holds is False, junk
 
 
-def test_huge_integers_are_refuted() -> None:
-    """Weights of rows that are no integers of the instance, but allowed by the rounding that it states, overflow nowhere."""
-    licence = CostItems.from_items({"licence": 1}, [["licence"]], ["licence"])
-    for items in (licence, CostItems.plain([1])):
-        problem = problem_of([Node(8, 0, 0.5, Node(1), Node(1))], items, np.zeros((4, 1)), weight=9.0)
-        path = exact_shares(pruning_path(problem))
-        huge = replace(problem.integers, weight=np.full(4, 2**62), cost_rounding=1e300)
-        verdict = check_path(replace(path, problem=replace(problem, integers=huge)))
-        assert verdict.holds is False
-        assert "the prices of all purchases, times 2^3, are 2^62 or more" in verdict.certificate
+@pytest.mark.parametrize("field", ["gain", "price", "weight", "evaluation", "gain_unit", "price_unit"])
+def test_other_integers_are_refuted(field: str) -> None:
+    """Shares are counted in the instance's integers: one that is not the number that was given is refuted, huge ones too."""
+    problem = problem_of(
+        [Node(8, 0, 0.5, Node(1), Node(1))], CostItems.plain([1]), np.zeros((4, 1)), weight=9.0, evaluation_cost=1
+    )
+    path, numbers = exact_shares(pruning_path(problem)), problem.numbers
+    given = getattr(numbers, field)
+    for wrong in (given + 1, given * 0, given * 2**58):
+        forged = replace(problem, numbers=replace(numbers, **{field: wrong}))
+        verdict = check_path(replace(path, problem=forged))
+        assert verdict.holds is False, wrong
+        assert "the instance" in verdict.certificate or "the path's" in verdict.certificate
 
 
 def test_moves_may_pass_through() -> None:

@@ -16,9 +16,7 @@ from formulations import InvalidInputError, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
 from proofs_checks.optimality.item_duals import WideSums, forced, wide_sum
-from proofs_checks.optimality.path_optimality import check_integers
 from proofs_checks.optimality.recount import Recount, Refuted, shown
-from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree, with_usage
 from tests.loops import looped
 from tests.proofs_checks.optimality.slow_recount import SlowRecount
@@ -173,76 +171,6 @@ def test_forcing_costs_what_all_closures_say(seed: int) -> None:
     for h in splits:
         assert found.best - found.lost_in[h] == max(w for w, c in worth if h in c)
         assert found.best - found.lost_out[h] == max(w for w, c in worth if h not in c)
-
-
-@looped("seed", range(16))
-def test_the_integers_are_as_near_as_they_say(seed: int) -> None:
-    """Where nothing was rounded the distance is 0; else no pruning is off by more, nor the distance above what is stated."""
-    problem = random_problem(seed, rounded=seed % 2 == 0)
-    distance, slow = check_integers(Recount(problem)), SlowRecount(problem)
-    ints = problem.integers
-    if ints.exact:
-        assert distance.error == distance.cost == 0
-    roots = slow.objective(Pruning.all_roots(problem))[0]
-    every = all_prunings(problem)
-    for kept, gain, cost in list(zip(every.kept, every.gain, every.cost, strict=True))[:20]:
-        error, real = slow.objective(Pruning(problem, kept))
-        assert abs(roots - int(gain) * ints.gain_unit - error) <= distance.error <= ints.error_rounding
-        assert abs(int(cost) * ints.price_unit - real) <= distance.cost <= ints.cost_rounding
-
-
-def rounded_prices() -> PruningProblem:
-    """An instance whose weights do not fit integers."""
-    problem = two_trees()
-    X = np.array([[1.0, 1, 0], [0, 0, 1], [0, 1, 1]] * 2)
-    weights = [1 / 3, 1e-7 * np.pi, 0.123456789012345] * 2
-    return PruningProblem.build(problem.ensemble, problem.errors, X, problem.costs, sample_weight=weights, evaluation_cost=0.1)
-
-
-def test_rounded_prices_are_as_near_as_they_say() -> None:
-    """Where weights had to be rounded, the distance is what all purchases and evaluations together are off by, one by one."""
-    problem = rounded_prices()
-    distance = check_integers(Recount(problem))
-    assert 0 < distance.cost <= problem.integers.cost_rounding
-    slow, unit, whole = SlowRecount(problem), problem.integers.price_unit, problem.purchase_price().tolist()
-    off = sum(abs(slow.price_of(j) - whole[j] * unit) for j in range(problem.costs.n_items * problem.n_rows))
-    off += sum(abs(slow.evaluation[h] - int(problem.integers.evaluation[h]) * unit) for h in problem.splits)
-    assert distance.cost == off
-    cost = SlowRecount(problem).objective(Pruning.unpruned(problem))[1]
-    assert 0 < abs(Pruning.unpruned(problem).exact_cost - cost) <= distance.cost
-
-
-@pytest.mark.parametrize("field", ["gain", "price", "weight", "evaluation"])
-def test_other_integers_are_refuted(field: str) -> None:
-    """A gain, price, weight or evaluation price moved by one, or missing, a unit or a rounding that is none: each is refuted."""
-    problem = with_usage(two_trees())
-    problem = PruningProblem.build(problem.ensemble, problem.errors, problem.X, problem.costs, evaluation_cost=0.5)
-    ints = problem.integers
-    moved = getattr(ints, field).copy()
-    moved[0] += 1
-    for wrong in (moved, moved[:-1], getattr(ints, field).astype(float)):
-        with pytest.raises(Refuted, match=r"integer|integers"):
-            check_integers(Recount(replace(problem, integers=replace(ints, **{field: wrong}))))
-    for changes in (
-        {"gain_unit": Fraction(0)},
-        {"price_unit": -ints.price_unit},
-        {"error_rounding": np.nan},
-        {"cost_rounding": -1.0},
-    ):
-        with pytest.raises(Refuted, match=r"units|off by"):
-            check_integers(Recount(replace(problem, integers=replace(ints, **changes))))
-
-
-@pytest.mark.parametrize("field", ["price", "evaluation", "weight"])
-def test_integers_below_0_are_refuted(field: str) -> None:
-    """However large a rounding is stated, prices below 0 and weights of 0 are refuted: profits would rise with lambda."""
-    problem = random_problem(1)
-    ints = replace(problem.integers, cost_rounding=1e300)
-    check_integers(Recount(replace(problem, integers=ints)))
-    wrong = getattr(ints, field).copy()
-    wrong[-1] = 0 if field == "weight" else -1
-    with pytest.raises(Refuted, match=r"has the integer (price -1|evaluation price -1|weight 0); the least is"):
-        check_integers(Recount(replace(problem, integers=replace(ints, **{field: wrong}))))
 
 
 def test_numbers_are_shown_whatever_their_size() -> None:

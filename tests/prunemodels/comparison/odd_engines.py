@@ -72,7 +72,7 @@ def chat(solution: Any) -> Any:
 @odd
 def lie(solution: Any) -> Any:
     pruning = SimpleNamespace(kept=~solution.problem.ensemble.is_split)
-    return SimpleNamespace(pruning=pruning, stopped=StopReason.CONVERGED, bound=0.0, tolerance=0.0, stats={}, method="")
+    return SimpleNamespace(pruning=pruning, stopped=StopReason.CONVERGED, bound=0.0, stats={}, method="")
 
 
 def dawdle(problem: PruningProblem, lam: float, *, time_limit: float = math.inf) -> Solution:

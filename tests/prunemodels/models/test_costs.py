@@ -207,7 +207,7 @@ def test_cost_of_a_pruning_by_walking(kind, costs, evaluation, weighted):
         pm.Pruning.all_roots(problem),
     ):
         expected = paid_by_walking(pruning, omega, a)
-        assert problem.integers.exact
+        assert problem.numbers.exact
         assert pruning.exact_cost == expected
         assert pruning.cost == pytest.approx(float(expected), rel=1e-12, abs=1e-15)
         assert pruning.cost == pytest.approx(pruning.feature_cost + pruning.evaluation_cost, rel=1e-14)

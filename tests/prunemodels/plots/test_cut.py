@@ -96,7 +96,7 @@ def test_the_minimum_cut_is_the_optimum(seed: int) -> None:
     """With negative gains, shared and free items, weights and evaluation: networkx' cut is the least of all prunings."""
     problem = random_problem(seed)
     every = all_prunings(problem)
-    units = problem.integers.gain_unit, problem.integers.price_unit
+    units = problem.numbers.gain_unit, problem.numbers.price_unit
     roots = pm.Pruning.all_roots(problem).exact_error
     for lam in (Fraction(0), Fraction(1, 20), Fraction(1, 3)):
         worth = [int(g) * units[0] - lam * int(c) * units[1] for g, c in zip(every.gain, every.cost, strict=True)]

@@ -127,7 +127,7 @@ def assert_same(one, other):
     assert np.array_equal(arcs[0].tail, arcs[1].tail)
     assert np.array_equal(arcs[0].head, arcs[1].head)
     for part in ("gain", "price", "weight", "evaluation", "gain_unit", "price_unit"):
-        assert np.array_equal(getattr(one.integers, part), getattr(other.integers, part))
+        assert np.array_equal(getattr(one.numbers, part), getattr(other.numbers, part))
 
 
 @pytest.mark.parametrize("kind", SOURCES)

@@ -16,10 +16,9 @@ from formulations.answers.solution import Status, StopReason
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
 from solvers.brute_force import AllPrunings, all_prunings
 from solvers.budgets import brute_force_budget
-from solvers.budgets.by_path import room
 from solvers.budgets.exact import core as exact_window
 from solvers.budgets.exact import search as exact_search
-from solvers.budgets.exact.core import KnapsackCore, core_between
+from solvers.budgets.exact.core import KnapsackCore, window_between
 from solvers.budgets.exact.edge import edge_of, fixed
 from solvers.budgets.exact.solve import exact_budget
 from solvers.closures.cut import Ties
@@ -111,7 +110,7 @@ def test_stopped_by_the_clock(middling: tuple[PruningProblem, PruningPath, Fract
         monkeypatch.undo()
         assert answer.bound <= best.error <= answer.error
         assert answer.gap == 0 or answer.stopped is StopReason.TIME_LIMIT
-        assert answer.pruning.real_cost <= budget
+        assert answer.pruning.exact_cost <= budget
         if last is not None:
             assert answer.bound >= last.bound
         last = answer
@@ -136,7 +135,7 @@ def test_interrupted(middling: tuple[PruningProblem, PruningPath, Fraction], mon
     monkeypatch.setattr(exact_search, "edge_of", stopping)
     answer = exact_budget(problem, budget, path=path)
     assert answer.bound <= best.error <= answer.error
-    assert answer.pruning.real_cost <= budget
+    assert answer.pruning.exact_cost <= budget
     if calls == after:
         assert answer.stopped is StopReason.INTERRUPTED
 
@@ -158,7 +157,7 @@ def test_starts_from_the_incumbent() -> None:
 def whole_core(problem: PruningProblem, most: int) -> KnapsackCore:
     """The core between the first and the last row."""
     path = pruning_path(problem, certificate=False)
-    core = core_between(path, 0, len(path) - 1, most)
+    core = window_between(path, 0, len(path) - 1, most * problem.numbers.price_unit).core
     assert core.is_whole
     return core
 
@@ -168,7 +167,7 @@ def cores() -> list[tuple[PruningProblem, AllPrunings, int]]:
     found = []
     for seed in range(16):
         problem, path, every = costly(seed)
-        found.append((problem, every, room(problem, path.exact_cost[0] * Fraction(3, 5))))
+        found.append((problem, every, int(path.exact_cost[0] * Fraction(3, 5) // problem.numbers.price_unit)))
     return found
 
 
@@ -203,7 +202,7 @@ def test_equals_brute_force(seed: int, ties: Ties, narrow: bool, monkeypatch: py
         answer = exact_budget(problem, budget, path=path)
         assert answer.error == brute_force_budget(problem, budget).error
         assert (answer.gap, answer.status, answer.stopped) == (0, Status.OPTIMAL, StopReason.CONVERGED)
-        assert answer.pruning.real_cost <= budget
+        assert answer.pruning.exact_cost <= budget
 
 
 def test_fixing_loses_nothing_better() -> None:
@@ -220,8 +219,10 @@ def test_fixing_loses_nothing_better() -> None:
             left = fixed(core, lam, goal)
             assert left is not None
             taken = np.concatenate(left.taken)
-            others = np.setdiff1d(np.arange(every.kept.shape[1]), np.concatenate([taken, left.nodes]))
-            ours = every.kept[:, taken].all(axis=1) & ~every.kept[:, others].any(axis=1)
+            groups = problem.reduced().groups
+            kept = every.kept[:, groups.payer] & groups.is_group
+            others = np.setdiff1d(np.arange(kept.shape[1]), np.concatenate([taken, left.nodes]))
+            ours = kept[:, taken].all(axis=1) & ~kept[:, others].any(axis=1)
             assert every.gain[ours & (every.cost <= most)].max() == optimum
             smaller += left.nodes.size < core.nodes.size
     assert smaller > 5

@@ -38,7 +38,7 @@ def test_components_are_what_optimal_prunings_keep_together(seed: int) -> None:
         outer, inner = path[row - 1].kept, path[row].kept
         part = open_part(problem, outer, inner)
         label = components_of(part).of_split
-        lam = path.between(row - 1) / problem.integers.lam_unit
+        lam = path.between(row - 1) / problem.numbers.lam_unit
         value = every.gain.astype(object) - lam * every.cost.astype(object)
         optimal = every.kept[np.asarray(value == max(value), dtype=bool)]
         tied = optimal[(optimal | ~inner).all(axis=1) & (outer | ~optimal).all(axis=1)][:, part.nodes]

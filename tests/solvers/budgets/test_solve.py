@@ -20,7 +20,7 @@ from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.solution import Status
 from solvers.budgets import best_breakpoint, solve
 from solvers.budgets.effort import Effort
-from solvers.budgets.exact.core import core_between
+from solvers.budgets.exact.core import window_between
 from solvers.budgets.exact.edge import edge_of
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.solve import METHODS
@@ -120,8 +120,8 @@ def test_an_edge_past_its_deadline_takes_one_cut() -> None:
     """The bound of one cut holds, and is no better than the finished edge's."""
     weaker = 0
     for seed in range(40):
-        problem, path, _ = costly(seed)
-        core = core_between(path, 0, len(path) - 1, int(halfway(path) // problem.integers.price_unit)).trimmed()
+        path = costly(seed)[1]
+        core = window_between(path, 0, len(path) - 1, halfway(path)).core
         if not core.nodes.size:
             continue
         late, done = edge_of(core, goal=-1, effort=Effort(work=0.0)), edge_of(core, goal=-1)

@@ -24,7 +24,7 @@ from solvers.closures.level_sets import best_level_set
 from solvers.closures.min_cut import min_cut
 from solvers.closures.tree_levels import LevelTrees
 from solvers.closures.tree_pass import best_tree_closures, choose, force
-from solvers.path.pruning_path import divide_and_conquer
+from solvers.path.pruning_path import PathOptions, core_path, divide_and_conquer
 from solvers.price_sharing import price_sharing
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
@@ -76,14 +76,13 @@ def test_an_item_paid_once_and_an_evaluation_are_prices() -> None:
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @given(seed=st.integers(0, 10**6))
 def test_the_path_is_the_same_without_the_reduction(ties: Ties, seed: int) -> None:
-    """Breakpoints, the level of each split, costs and errors; and both kinds of proof are accepted for the forest."""
+    """Breakpoints and the level of each split; and both kinds of proof are accepted for the forest."""
     problem = random_problem(seed)
-    whole = divide_and_conquer(problem, ties=ties, reduce=False)
+    whole = core_path(problem, PathOptions(ties))
     for largest in (10**6, 0):
         path = divide_and_conquer(problem, ties=ties, largest=largest)
         assert path.breakpoints == whole.breakpoints
         np.testing.assert_array_equal(path.level, whole.level)
-        assert (path.integer_cost, path.integer_gain) == (whole.integer_cost, whole.integer_gain)
         assert check_path(path).holds
 
 
@@ -93,9 +92,9 @@ def test_single_lambdas_are_optimal_and_proven_for_the_forest(ties: Ties, seed: 
     """At and between breakpoints both engines give the brute force optimum, with a proof that a stranger accepts."""
     problem = random_problem(seed)
     every = all_prunings(problem)
-    breakpoints = divide_and_conquer(problem, ties=ties, reduce=False).breakpoints
+    breakpoints = core_path(problem, PathOptions(ties)).breakpoints
     for lam in (*breakpoints, *((a + b) / 2 for a, b in pairwise(breakpoints))):
-        ratio = lam / problem.integers.lam_unit
+        ratio = lam / problem.numbers.lam_unit
         worth = every.gain * ratio.denominator - every.cost * ratio.numerator
         best = every.kept[worth == worth.max()]
         size = best.sum(axis=1)

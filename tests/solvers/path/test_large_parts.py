@@ -204,7 +204,7 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
     too_small = json.dumps(json.loads(str(arrays["figures"])) | {"bound": "-1"})
     for change, message in (
         ({"kept": arrays["kept"][:-1]}, rf"{file.name} cannot be read .*kept has the shape.*delete it"),
-        ({"kept": problem.reduced().problem.ensemble.is_split}, r"contradicts the part's ends; delete the folder"),
+        ({"kept": problem.reduced().core.ensemble.is_split}, r"contradicts the part's ends; delete the folder"),
         ({"figures": too_small}, r"contradicts the part's ends; delete the folder"),
     ):
         np.savez(tmp_path / "other.npz", **arrays | change)
@@ -246,7 +246,7 @@ def by_chance(rng: np.random.Generator) -> Callable[[Parts, PartSequence, Ties],
         label = np.unique(label, return_inverse=True)[1].astype(np.int32)
         made = parts.divided(sequence, label)
         flow = Flow(rng.integers(0, 100, made.n_arcs), rng.integers(0, 100, made.n_splits))
-        return replace(made, flow=flow, unit=rng.integers(1, 9, made.n_parts))
+        return replace(made, flow=flow, scale=rng.integers(1, 9, made.n_parts))
 
     return guessed
 

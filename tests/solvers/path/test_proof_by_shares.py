@@ -22,7 +22,7 @@ from solvers.path.decomposition import Networks, divide
 from solvers.path.level_repairs import LevelBlocks
 from solvers.path.level_shares import LevelShares, SharedArcs
 from solvers.path.part_sequence import PartSequence
-from solvers.path.parts import Parts, _summed, contradictions, in_order
+from solvers.path.parts import Leaving, Parts, _summed, contradictions, in_order
 from solvers.path.proof_by_shares import ProofByShares
 from solvers.path.pruning_path import divide_and_conquer
 from solvers.price_sharing import shares as shares_module
@@ -125,11 +125,11 @@ def test_a_child_helps_its_parent_but_not_the_other_way_round() -> None:
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @looped("seed", range(30))
 def test_an_exact_path_is_proven(seed: int, ties: Ties) -> None:
-    """By weights and moves alone, on random forests with everything that can occur, rounded instances included."""
-    problem = random_problem(seed, rounded=seed % 5 == 0)
+    """By weights and moves alone, on random forests with everything that can occur."""
+    problem = random_problem(seed)
     path = divide_and_conquer(problem, ties=ties, certificate=False, largest=0)
     assert divide_and_conquer(problem, ties=ties, largest=0).gaps == ()
-    proof = ProofByShares(problem, path.level, [b / problem.integers.lam_unit for b in path.breakpoints], ties)
+    proof = ProofByShares(problem, path.level, [b / problem.numbers.lam_unit for b in path.breakpoints], ties)
     assert not proof.open.size
     assert proof.gaps() == ()
 
@@ -147,7 +147,7 @@ def test_a_wrong_path_is_not_proven() -> None:
     """All that goes at two neighbouring breakpoints put together at the second one: a gap there, and at no other breakpoint."""
     problem = instance("breast cancer, licence")
     path = divide_and_conquer(problem)
-    ratios = [b / problem.integers.lam_unit for b in path.breakpoints]
+    ratios = [b / problem.numbers.lam_unit for b in path.breakpoints]
     level = path.level.copy()
     level[level == 2] = 3
     level[level > 2] -= 1
@@ -190,11 +190,11 @@ def three_splits(gain: tuple[int, int, int] = (1, 1, 0)) -> PartSequence:
 def test_new_parts_take_their_flows_along() -> None:
     """The inner part keeps the flow of its splits, the outer one those on purchases that the inner one does not pay."""
     flow = Flow(np.array([1, 2, 3, 4]), np.array([7, 8, 9]))
-    whole = replace(three_splits(), flow=flow, unit=np.array([5]))
+    whole = replace(three_splits(), flow=flow, scale=np.array([5]))
     assert Networks.of(whole).ratios == [Fraction(2, 5)]
     # a flow counts gains times the denominator of lambda: from one of 2 it starts at 5 halves, rounded down
     assert Networks.of(three_splits()).start() is None
-    start = Networks.of(replace(whole, unit=np.array([2]))).start()
+    start = Networks.of(replace(whole, scale=np.array([2]))).start()
     assert start is not None
     assert (start.usage_flow.tolist(), start.parent_flow.tolist()) == ([2, 5, 7, 10], [17, 20, 22])
     both = Parts(two_trees()).divided(whole, ids(1, 0, 0))
@@ -207,7 +207,7 @@ def test_new_parts_take_their_flows_along() -> None:
         assert (found.nodes.tolist(), found.parent.tolist()) == (nodes, parent)
         assert (found.purchases.tolist(), found.head.tolist()) == (purchases, head)
         assert (part.flow.usage_flow.tolist(), part.flow.parent_flow.tolist()) == (usage_flow, parent_flow)
-    assert both.unit.tolist() == [5, 5]
+    assert both.scale.tolist() == [5, 5]
     assert both.outside.tolist() == [0, 2]
 
 
@@ -269,9 +269,8 @@ def test_least_ranges(ratios: list[int | None], wrong: list[tuple[int, int]]) ->
 )
 def test_the_upper_hull_of_pieces(pieces: list[tuple[int, int]], joined: list[tuple[Fraction, list[int]]]) -> None:
     """Pieces with (gain, cost), outermost first: one with a lower breakpoint than the one outside of it joins that one."""
-    leaving = [(Fraction(*piece), np.array([k], dtype=np.int32)) for k, piece in enumerate(pieces)]
-    found = in_order(leaving, np.array([gain for gain, _ in pieces], dtype=np.int64))
-    assert [(ratio, nodes.tolist()) for ratio, nodes in found] == joined
+    leaving = [Leaving(Fraction(gain), Fraction(cost), np.array([k], dtype=np.int32)) for k, (gain, cost) in enumerate(pieces)]
+    assert [(piece.ratio, piece.nodes.tolist()) for piece in in_order(leaving)] == joined
 
 
 def halve(span: tuple[int, int]) -> tuple[list[int], list[tuple[int, int]]]:

@@ -13,6 +13,7 @@ import pytest
 from formulations import CapacityOverflowError, CostItems, PruningPath, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
+from proofs_checks import check_path
 from solvers import closure_path, pruning_path
 from solvers.brute_force import all_prunings
 from tests.instances import Node, closure_of, problem_of, random_known, random_problem
@@ -29,7 +30,7 @@ def between(ratios: list[Fraction]) -> list[Fraction]:
 
 def check_against_all(problem: PruningProblem, path: PruningPath) -> None:
     """At every breakpoint and between them the path holds the smallest (or largest) of all optimal prunings."""
-    every, unit = all_prunings(problem), problem.integers.lam_unit
+    every, unit = all_prunings(problem), problem.numbers.lam_unit
     if path.ties == "smallest":  # no breakpoint is for nothing
         assert all(not np.array_equal(one.kept, other.kept) for one, other in pairwise(path))
     for lam in between(list(path.breakpoints)):
@@ -88,17 +89,18 @@ def test_ties_differ_where_a_split_gains_nothing() -> None:
     assert large.at_lam(0.6).n_splits == 0
 
 
-def test_rounded_instances_stay_within_their_rounding() -> None:
-    """With real errors the path is exact on the grid: no pruning beats it by more than the stated rounding."""
+def test_paths_of_real_numbers_are_optimal_up_to_their_gap() -> None:
+    """With real numbers no pruning is better at any breakpoint by more than the gap of some 1e-13 that the path states."""
     for seed in range(60):
         problem = random_problem(seed, rounded=True)
         path, every = pruning_path(problem), all_prunings(problem)
         prunings = [Pruning(problem, kept) for kept in every.kept]
-        slack = problem.integers.error_rounding
-        assert 0 < slack < 1e-6 or problem.ensemble.n_splits == 0
-        for lam in path.lam:
-            best = min(p.value(lam) for p in prunings)
-            assert path.at_lam(float(lam)).value(lam) <= best + 2 * (slack + lam * problem.integers.cost_rounding) + 1e-12
+        assert not problem.numbers.exact or problem.ensemble.n_splits == 0
+        assert path.relative_gap < 1e-9
+        assert check_path(path).holds
+        for k, lam in enumerate(path.breakpoints):
+            best = min(p.exact_error + lam * p.exact_cost for p in prunings)
+            assert path.exact_error[k] + lam * path.exact_cost[k] <= best + (path.gaps[k] if path.gaps else 0), (seed, k)
 
 
 def test_errors_of_exact_instances_are_exact() -> None:

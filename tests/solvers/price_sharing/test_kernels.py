@@ -186,7 +186,7 @@ def value_of(left: Remaining, fixed_in: NDArray[np.bool_], keep: NDArray[np.bool
     problem, kept = left.objective.problem, fixed_in.copy()
     kept[left.nodes[keep]] = True
     pruning = pm.Pruning(problem, kept)
-    return (pruning.integer_gain * problem.integers.gain_unit - left.objective.lam * pruning.exact_cost) / left.objective.unit
+    return (pruning.integer_gain * problem.numbers.gain_unit - left.objective.lam * pruning.exact_cost) / left.objective.unit
 
 
 def test_a_core_of_few_arcs_a_split_is_cut_sooner(monkeypatch: pytest.MonkeyPatch) -> None:

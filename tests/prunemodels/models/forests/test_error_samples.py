@@ -241,7 +241,7 @@ class TestMisclassificationCosts:
     def test_fractions_are_exact(self, measured):
         """Costs of 1/3 and 0.1 have the common denominator 30, and the error of the root alone, 2 * (1/3) / 6, is exact."""
         problem = self.problem([[0, Fraction(1, 3)], [0.1, 0]], pm.samples.InBag(self.X, self.y) if measured else "in-bag")
-        assert problem.integers.exact
+        assert problem.numbers.exact
         assert pm.Pruning.all_roots(problem).exact_error == Fraction(1, 9)
 
     @looped("kind", KINDS)

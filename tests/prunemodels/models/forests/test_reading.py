@@ -251,7 +251,7 @@ def test_two_outputs_by_hand() -> None:
         problem = pm.problem_from_forest(tree, rows, costs=1, errors=errors)
         assert problem.errors.components[0].e.tolist() == [3, 2, 0]
         assert problem.errors.components[0].weight.tolist() == [12]
-        assert problem.integers.exact
+        assert problem.numbers.exact
     assert repr(problem.ensemble) == "Ensemble(1 trees, 1 splits, 1 features, classification of 2 outputs)"
 
 

@@ -117,7 +117,7 @@ def test_effects_of_more_units_than_a_word_has_bits(seed: int) -> None:
 
 def check_effects(problem: PruningProblem, by: Any, going: tuple[int, ...]) -> None:
     """Of every unit on the whole forest, on what is left after each unit that goes, and on the whole forest again."""
-    effects = RemovalEffects(problem.usage, problem.integers, units_of(problem.usage, by))
+    effects = RemovalEffects(problem.usage, problem.numbers, units_of(problem.usage, by))
     n_units = problem.ensemble.n_features if by == "feature" else problem.costs.n_items
     parts = [problem.ensemble.is_split]
     for unit in going:
@@ -169,7 +169,7 @@ def test_every_tree_is_at_its_smallest_optimum(seed: int, rounded: bool) -> None
     points = [(k, lam) for k, lam in enumerate(table)]
     points += [(k, (a + b) / 2) for k, (a, b) in enumerate(pairwise(table))] + [(len(table) - 1, table[-1] + 1)]
     for t, tree in enumerate(trees):
-        every, unit = all_prunings(tree), tree.integers.lam_unit
+        every, unit = all_prunings(tree), tree.numbers.lam_unit
         for k, lam in points:
             ratio = lam / unit
             worth = every.gain.astype(object) * ratio.denominator - every.cost.astype(object) * ratio.numerator

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formulations import InterruptedSolveError, InvalidInputError, PruningProblem, Status
+from formulations import InterruptedSolveError, InvalidInputError, NodeErrors, PruningProblem, Status
 from proofs_checks import check_solution
 from solvers import price_sharing
 from solvers.closures.integer_objective import integer_objective
@@ -49,7 +49,7 @@ def assert_as_whole(problem: PruningProblem, found: ShardedSolution, lam: float,
     assert answer.value == alone.value
     assert check_solution(problem, answer).holds
     assert (found.cost, found.error) == (alone.pruning.exact_cost, alone.pruning.exact_error)
-    if problem.integers.exact:
+    if problem.numbers.exact:
         assert answer.bound == alone.bound
         assert float(found.bound) == pytest.approx(alone.bound, rel=1e-12, abs=1e-12)
         assert found.bound <= found.value
@@ -193,15 +193,15 @@ def test_a_run_begins_with_what_is_known(name: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_rounded_errors_leave_a_margin() -> None:
-    """Where errors were rounded twice the slack is kept between bound and value, and a split within that margin is not fixed."""
+    """Where errors were rounded twice what that hides is kept between bound and value; a split in that margin is not fixed."""
     problem, lam = instance("diabetes"), Fraction(repr(lambdas("diabetes")[2]))
     sharded = parted(problem, 3)
     fixed = []
     with ThreadPoolExecutor(1) as pool:
         for widened in (0, 2**62):
             rows = ShardedRows(sharded, sharded_objective(sharded, lam), pool)
-            slack = 2 * Fraction(rows.objective.slack)
-            assert 0 < slack <= rows.margin * rows.objective.unit < slack + 2 * rows.objective.unit
+            lost = 2 * Fraction(sharded.error_rounding)
+            assert 0 < lost <= rows.margin * rows.objective.unit < lost + 2 * rows.objective.unit
             rows.margin += widened
             run = Run(rows, "smallest")
             for _ in range(30):
@@ -252,8 +252,8 @@ def test_bad_questions_are_refused() -> None:
         with pytest.raises(InvalidInputError, match=message):
             sharded_price_sharing(sharded, lam, gap=gap)
     found = sharded_price_sharing(sharded, 0.02)
-    other = replace(problem.integers, price_unit=problem.integers.price_unit / 2)
-    for wrong in (instance("digits"), replace(problem, integers=other)):
+    other = NodeErrors(tuple(replace(c, weight=2 * c.weight) for c in problem.errors.components))
+    for wrong in (instance("digits"), replace(problem, errors=other)):
         with pytest.raises(InvalidInputError, match="give the instance of all parts, in their order"):
             found.on(wrong)
     assert repr(sharded).endswith("40 cost rows on 2 workers)")

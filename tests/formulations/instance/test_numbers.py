@@ -1,4 +1,4 @@
-"""Exact integers of an instance, and purchases with the same users."""
+"""Numbers of an instance, in integers or as they are, and purchases with the same users."""
 
 from __future__ import annotations
 
@@ -13,30 +13,39 @@ from hypothesis import strategies as st
 
 from formulations import CapacityOverflowError, CostItems, ErrorComponent, NodeErrors, PruningProblem
 from formulations.answers.pruning import Pruning
-from formulations.instance.integers import PRODUCT_BITS
+from formulations.answers.solution import Status
 from formulations.instance.merging import merge_purchases
+from formulations.instance.numbers import PRODUCT_BITS
+from proofs_checks import check_path
+from solvers import min_cut, pruning_path
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_tree
 from tests.proofs_checks.optimality.slow_recount import SlowRecount
 from tests.prunemodels.forest_kinds import random_pruning
 
 
 def check(problem, rng):
-    """The integers' error and cost of random prunings are within the stated rounding of the real ones."""
-    ints, slow = problem.integers, SlowRecount(problem)
+    """What is stated of random prunings is exact, and engines' integers fit a cut, or their floats are the numbers to 49 bits."""
+    numbers, exact, slow = problem.numbers, problem.exact_numbers, SlowRecount(problem)
     roots = Pruning.all_roots(problem)
     for pruning in (Pruning.unpruned(problem), *(random_pruning(problem, int(rng.integers(99))) for _ in range(2)), roots):
         real_error, real_cost = slow.objective(pruning)
-        error = slow.objective(roots)[0] - pruning.integer_gain * ints.gain_unit
-        assert abs(error - real_error) <= Fraction(ints.error_rounding)
-        assert abs(pruning.exact_cost - real_cost) <= Fraction(ints.cost_rounding)
+        assert (pruning.exact_error, pruning.exact_cost) == (real_error, real_cost)
         assert pruning.cost == pytest.approx(float(real_cost), rel=1e-12, abs=1e-15)
         assert pruning.error == pytest.approx(float(real_error), rel=1e-12, abs=1e-15)
     priced = [m for m, p in enumerate(problem.costs.prices) if p]
-    assert (ints.price[priced] > 0).all()
-    assert (ints.weight > 0).all()
-    most_gain = sum(abs(int(g)) for g in ints.gain)
-    most_cost = Pruning.unpruned(problem).integer_cost
-    assert most_gain.bit_length() + most_cost.bit_length() <= PRODUCT_BITS + 1
+    assert (numbers.price[priced] > 0).all()
+    assert (numbers.weight > 0).all()
+    if numbers.exact:
+        most_gain = sum(abs(int(g)) for g in numbers.gain)
+        assert most_gain.bit_length() + Pruning.unpruned(problem).integer_cost.bit_length() <= PRODUCT_BITS + 1
+        return
+    assert exact.gain.dtype == object
+    lost = problem.gain_lost.tolist()
+    for h, (gain, real) in enumerate(zip(numbers.gain.tolist(), exact.gain.tolist(), strict=True)):
+        assert abs(Fraction(gain) - int(real) * exact.gain_unit) <= Fraction(lost[h]), h
+    for ours, theirs in ((problem.purchase_price(), problem.purchase_price(exact)), (numbers.evaluation, exact.evaluation)):
+        for float_price, real in zip(ours.tolist(), theirs.tolist(), strict=True):
+            assert abs(Fraction(float_price) - int(real) * exact.price_unit) <= Fraction(float_price) / 2**48
 
 
 def stump_problem(errors=(2, 0, 1), prices=(1,), X=((0,), (1,)), **options):
@@ -47,7 +56,7 @@ def stump_problem(errors=(2, 0, 1), prices=(1,), X=((0,), (1,)), **options):
 def test_by_hand():
     """Errors 2, 0, 1 of weight 4 and a price of 7.27 for two rows: one gain of 1/4, one price of 7.27 / 2 a row."""
     problem = stump_problem(prices=(7.27,))
-    ints = problem.integers
+    ints = problem.numbers
     assert ints.exact
     assert ints.gain.tolist() == [1, 0, 0]
     assert ints.gain_unit == Fraction(1, 4)
@@ -60,15 +69,15 @@ def test_by_hand():
 def test_decimals_share_their_common_unit():
     """Prices 7.27, 1 and 102.9 and an evaluation price of 0.05 are multiples of 0.01."""
     problem = stump_problem(prices=(7.27, 1, 102.9), evaluation_cost=0.05)
-    assert problem.integers.price.tolist() == [727, 100, 10290]
-    assert problem.integers.price_unit * 2 == Fraction(1, 100)
+    assert problem.numbers.price.tolist() == [727, 100, 10290]
+    assert problem.numbers.price_unit * 2 == Fraction(1, 100)
     assert Pruning.unpruned(problem).exact_cost == Fraction("7.27") + Fraction("0.05")
 
 
 @given(st.integers(0, 10_000), st.booleans(), st.booleans(), st.booleans())
 @settings(deadline=None)
-def test_rounding_is_bounded_for_real_numbers_everywhere(seed, real_errors, real_prices, real_weights):
-    """Real errors, prices, weights and evaluation prices, of several orders of magnitude: both bounds hold."""
+def test_real_numbers_everywhere(seed, real_errors, real_prices, real_weights):
+    """Real errors, prices, weights and evaluation prices, of several orders of magnitude."""
     rng = np.random.default_rng(seed)
     ensemble, e = ensemble_of([random_tree(rng, 3, int(rng.integers(1, 6)), 20) for _ in range(3)], 3)
     e = e + rng.random(len(e)) if real_errors else e
@@ -78,19 +87,14 @@ def test_rounding_is_bounded_for_real_numbers_everywhere(seed, real_errors, real
     rows, weights = rng.integers(0, 5, (n, 3)), np.exp(rng.uniform(-6, 3, n)) if real_weights else None
     evaluation = float(rng.random()) if real_prices else 0.5
     errors, costs = NodeErrors((ErrorComponent(e, sample),)), CostItems.plain(prices)
-    try:
-        problem = PruningProblem.build(ensemble, errors, rows, costs, sample_weight=weights, evaluation_cost=evaluation)
-    except CapacityOverflowError:  # refused, not rounded to nothing: an evaluation price of .0006 beside 36, seed 1735
-        assert min(*prices, evaluation) < 1e-4 * (sum(prices) + evaluation)
-        return
-    check(problem, rng)
+    check(PruningProblem.build(ensemble, errors, rows, costs, sample_weight=weights, evaluation_cost=evaluation), rng)
 
 
 def test_gains_smaller_than_the_errors_last_digits():
     """Gains that are themselves rounding errors of much larger errors are not claimed to be known better."""
     problem = stump_problem(errors=(0.3, 0.1, 0.2))
     check(problem, np.random.default_rng(0))
-    assert problem.integers.error_rounding > 0
+    assert not problem.numbers.exact
 
 
 def test_blends_of_counts_are_exact():
@@ -103,24 +107,24 @@ def test_blends_of_counts_are_exact():
         )
     )
     problem = PruningProblem.build(ensemble, errors, [[0.0], [1.0]], CostItems.plain([1]))
-    assert problem.integers.exact
+    assert problem.numbers.exact
     check(problem, np.random.default_rng(1))
 
 
 def test_many_trees_with_weights_of_their_own():
-    """Two thousand trees whose weights have a common multiple beyond every float are rounded, not refused."""
+    """Two thousand trees whose weights have a common multiple beyond every float."""
     rng = np.random.default_rng(0)
     ensemble, _ = ensemble_of([Node(3, 0, 0.5, Node(1), Node(1))] * 2000, 1)
     e = rng.integers(0, 100, ensemble.n_nodes).astype(float)
     weight = rng.integers(5000, 9000, 2000).astype(float)
     assert math.lcm(*(int(w) for w in weight)) > 10**400
     problem = PruningProblem.build(ensemble, NodeErrors((ErrorComponent(e, weight),)), [[0.0]], CostItems.plain([1]))
-    assert 0 < problem.integers.error_rounding < 1e-9
+    assert not problem.numbers.exact
     check(problem, rng)
 
 
-def test_exact_gains_leave_room_for_real_prices():
-    """Gains that use many bits give some up where prices must be rounded, instead of leaving prices a handful."""
+def test_equal_gains_stay_equal_beside_real_prices():
+    """Whole gains that take many bits, beside real prices: as floats, each rounded once."""
     rng = np.random.default_rng(0)
     ensemble, _ = ensemble_of([Node(3, 0, 0.5, Node(1), Node(1))] * 3, 2)
     e = rng.integers(0, 3000, ensemble.n_nodes).astype(float)
@@ -128,13 +132,13 @@ def test_exact_gains_leave_room_for_real_prices():
     problem = PruningProblem.build(
         ensemble, NodeErrors((ErrorComponent(e, weight),)), rng.random((15_000, 2)), CostItems.plain(rng.uniform(1, 100, 2))
     )
-    assert 0 < problem.integers.cost_rounding < 1e-3 * Pruning.unpruned(problem).cost
+    assert not problem.numbers.exact
     check(problem, rng)
 
 
 @pytest.mark.parametrize("n", [1000, 15_000])
 def test_real_weights_of_many_rows(n):
-    """Thousands of examples with arbitrary weights, and regression errors beside them, are rounded, not refused."""
+    """Thousands of examples with arbitrary weights, and regression errors beside them: the lightest row still pays its part."""
     rng = np.random.default_rng(0)
     ensemble, e = ensemble_of([Node(3, 0, 0.5, Node(1), Node(1, 1, 0.5, Node(0.3), Node(0.4)))] * 20, 2)
     weights = rng.uniform(0.001, 1, n)
@@ -147,22 +151,51 @@ def test_real_weights_of_many_rows(n):
         sample_weight=weights,
     )
     pruning = random_pruning(problem)
-    assert 0 < problem.integers.cost_rounding < 0.03 * Pruning.unpruned(problem).cost
-    assert problem.integers.weight.min() > 0  # the lightest row still pays: nothing becomes free by rounding
-    assert abs(float(pruning.exact_cost) - pruning.cost) <= problem.integers.cost_rounding
+    assert not problem.numbers.exact
+    assert problem.numbers.weight.min() > 0
+    assert float(pruning.exact_cost) == pytest.approx(pruning.cost, rel=1e-14)
 
 
-def test_prices_too_far_apart_are_refused():
-    """A price of 1e-30 beside one of 1e30 would be rounded to nothing: refused by value, with the remedy."""
-    with pytest.raises(CapacityOverflowError, match=r"a price of 1e-30 would be rounded to 0 beside a total .* or set it to 0"):
-        stump_problem(prices=(1e-30, 1e30))
+REAL = [0.1234567890123456, 9.876543210987654e12]
+"""Weights that no small unit has as multiples: prices are then floats."""
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"prices": (1e-200, 1e200)}, r"a price of 1e-200 .* more than 10\^240 times below the price of 1e\+200"),
+        ({"prices": (1e-290,), "sample_weight": REAL}, r"a price of 1e-290 .* is less than 1e-240"),
+        (
+            {"prices": (1e-230,), "sample_weight": [1e-12, 1e12]},
+            r"a price of 1e-230 for an example of weight 1e-12 is 1e-24 of it",
+        ),
+        ({"prices": (1e250,), "sample_weight": REAL}, r"a price of 1e\+250 and errors of 0\.5 are more than 10\^240 apart"),
+    ],
+)
+def test_numbers_that_do_not_go_together_are_refused(options, named):
+    """At the door, by the two numbers, where their products or ratios leave the range of floats."""
+    with pytest.raises(CapacityOverflowError, match=named):
+        stump_problem(**options)
+
+
+@pytest.mark.parametrize("prices", [(1e-30, 1e30), (1e-100, 1e100), (1e-200,)])
+@pytest.mark.parametrize("weights", [None, [1e-12, 1e12]])
+def test_numbers_far_apart_are_right(prices, weights):
+    """Prices over 200 decades, weights over 24: the path is the one that fractions give."""
+    problem = stump_problem(prices=prices, sample_weight=weights)
+    path = pruning_path(problem)
+    whole = Pruning.unpruned(problem)
+    assert path.breakpoints == (0, Fraction(1, 4) / whole.exact_cost)
+    assert check_path(path).holds
+    found = min_cut(problem, float(path.breakpoints[1]) / 2)
+    assert (found.status, found.pruning.n_splits) == (Status.OPTIMAL, 1)
 
 
 def test_free_items_and_pure_leaves():
     """No price and no gain at all: everything is 0 and exact."""
     problem = stump_problem(errors=(0, 0, 0), prices=(0, 0))
-    assert problem.integers.exact
-    assert not problem.integers.gain.any()
+    assert problem.numbers.exact
+    assert not problem.numbers.gain.any()
     assert Pruning.unpruned(problem).integer_cost == 0
 
 
