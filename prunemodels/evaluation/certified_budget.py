@@ -41,7 +41,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.path_sweeps import by_falling_end
-from prunemodels.statements.mean_bounds import Method, upper_bound
+from prunemodels.statements.mean_bounds import Method, effective_rows, upper_bound
 from solvers.budgets.by_path import path_of
 from solvers.budgets.solve import solve_budget
 
@@ -72,6 +72,8 @@ class CertifiedBudget:
         numbers of choosing and of certifying rows.
     tested
         number of prunings that were tested; the last one may have failed.
+    n_effective
+        how many rows of equal weight the certifying ones are worth, see `MeanInterval`.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class CertifiedBudget:
     n_choosing: int
     n_certifying: int
     tested: int
+    n_effective: float
 
     def __repr__(self) -> str:
         return (
@@ -182,6 +185,7 @@ def budget_for_confidence(
         choosing.n_rows,
         certifying.n_rows,
         tested,
+        effective_rows(certifying.weights),
     )
 
 
