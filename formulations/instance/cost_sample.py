@@ -105,7 +105,7 @@ def weights_as_numbers(weights: Any, name: str, entry: Callable[[int], str] | No
 
 
 def in_order_of(X: Any, values: Any, name: str) -> Any:
-    """Values with an index, such as a pandas Series, in the order of the rows of the table X; all others as they are.
+    """Values with an index, such as a pandas Series, as an array in the order of the rows of the table X; all others as they are.
 
     Refused is an index that is not that of X in another order: which value belongs to which row cannot be told.
     """
@@ -113,13 +113,13 @@ def in_order_of(X: Any, values: Any, name: str) -> Any:
         return values
     ours, theirs = X.index, values.index
     if len(ours) != len(theirs) or ours.equals(theirs):
-        return values
+        return values.to_numpy()
     place = theirs.get_indexer(ours) if ours.is_unique and theirs.is_unique else np.array([-1])
     if (place < 0).any():
         raise InvalidInputError(
             f"{name} has another index than X; give it the index of X, or, if both have the same order, {name}.to_numpy()"
         )
-    return values.iloc[place]
+    return values.to_numpy()[place]
 
 
 def check_largest(w: NDArray[np.float64], name: str) -> None:

@@ -29,7 +29,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
 from formulations.answers.pruning import Pruning
@@ -111,6 +111,7 @@ def budget_for_confidence(
     *,
     confidence: Share = 0.95,
     X_certify: Any = None,
+    sample_weight: ArrayLike | None = None,
     share: Share = 0.5,
     path: PruningPath | None = None,
     method: Method = "betting",
@@ -128,6 +129,8 @@ def budget_for_confidence(
     X_certify
         rows to certify on, other ones than the cost sample. Default: a random part of the cost sample; the path is then computed
         from the rest.
+    sample_weight
+        shape (N,), >= 0: a row of `X_certify` stands for that many, with ``method="t"`` only.
     share
         share of the cost sample that certifies if `X_certify` is not given.
     path
@@ -159,7 +162,7 @@ def budget_for_confidence(
     """
     limit = exact(budget, "budget")
     rng = np.random.default_rng(random_state)
-    choosing, certifying = _choosing_and_certifying(problem, X_certify, share, path, rng)
+    choosing, certifying = _choosing_and_certifying(problem, X_certify, sample_weight, share, path, rng)
     chosen_by = path_of(choosing, path)
     certified, cost, bound, tested = Pruning.all_roots(choosing), 0.0, 0.0, 0
     smaller = Fraction(0)
@@ -245,16 +248,23 @@ def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple
 
 
 def _choosing_and_certifying(
-    problem: PruningProblem, X_certify: Any, share: float, path: PruningPath | None, rng: np.random.Generator
+    problem: PruningProblem,
+    X_certify: Any,
+    sample_weight: ArrayLike | None,
+    share: float,
+    path: PruningPath | None,
+    rng: np.random.Generator,
 ) -> tuple[PruningProblem, PruningProblem]:
     """The instance that chooses, and the one that certifies."""
     if X_certify is not None:
-        certifying = on_other_rows(problem, X_certify)
+        certifying = on_other_rows(problem, X_certify, sample_weight)
         if _same_rows(problem, certifying):
             raise InvalidInputError(
                 "X_certify holds the rows of the cost sample, for which the path was computed; give other rows, or leave it out"
             )
         return problem, certifying
+    if sample_weight is not None:
+        raise InvalidInputError("sample_weight is of X_certify, which is missing; give both, or weights to the problem")
     if path is not None:
         raise InvalidInputError(
             "path was computed from all rows of the cost sample; leave it out, or give other rows as X_certify"

@@ -152,27 +152,28 @@ def evaluate(
 
     def add(block: LabelledRows) -> None:
         weights.append(block.weights)
+        if weights[-1].any():
+            usage = trees.usage(block.X, costs, weights[-1], evaluation_cost)
+            more = [u.bill(splits) for u in (usage, trees.counting_features(usage))]
+            bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more
+            uses.extend(limit_uses(usage, splits, limits))
         losses.append(trees.losses(block.X, block.labels, block.entry, weights[-1]))
-        if not weights[-1].any():
-            return
-        usage = trees.usage(block.X, costs, weights[-1], evaluation_cost)
-        more = [u.bill(splits) for u in (usage, trees.counting_features(usage))]
-        bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more
-        uses.extend(limit_uses(usage, splits, limits))
 
     each_block(trees.ensemble, X, y, add, "evaluating", sample_weight=sample_weight)
     every = joined_weights(weights, X)
     cost, features = (bill.cost for bill in bills)
-    error = float(np.average(np.concatenate(losses), weights=every))
-    figures = (
-        trees.ensemble.n_splits,
-        int((every > 0).sum()),
-        effective_rows(every),
-        trees.task,
-        trees.measure,
-        trees.loss(X, y, every),
+    return Evaluation(
+        cost,
+        features,
+        error=float(np.average(np.concatenate(losses), weights=every)),
+        splits=trees.ensemble.n_splits,
+        n=int((every > 0).sum()),
+        n_effective=effective_rows(every),
+        task=trees.task,
+        measure=trees.measure,
+        loss=trees.loss(X, y, every),
+        uses=tuple(uses),
     )
-    return Evaluation(cost, features, error, *figures, tuple(uses))
 
 
 def evaluate_cascade(
@@ -185,7 +186,8 @@ def evaluate_cascade(
     seen = evaluate_exit_path(cascade, X, y, sample_weight=sample_weight)
     stage, rows = seen.stages(policy), np.arange(seen.n)
     counting = unit_prices(stages)
-    features = np.nan if counting is None else float(np.average(counting.costs(cascade._rows(X))[stage, rows], weights=seen.weights))
+    counted = np.nan if counting is None else counting.costs(cascade._rows(X))[stage, rows]
+    features = float(np.average(counted, weights=None if counting is None else seen.weights))
     kept = int((stages.first_stage <= policy.last_stage).sum()) if isinstance(stages, TreeStages) else 0
     task = "classification" if is_classifier(cascade) else "regression"
     means = seen.mean_cost(policy), features, seen.mean_loss(policy)
