@@ -152,7 +152,7 @@ def evaluate(
 
     def add(block: LabelledRows) -> None:
         weights.append(block.weights)
-        if weights[-1].any():
+        if weights[-1].any() or not in_chunks(X):
             usage = trees.usage(block.X, costs, weights[-1], evaluation_cost)
             more = [u.bill(splits) for u in (usage, trees.counting_features(usage))]
             bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more
