@@ -170,6 +170,13 @@ def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.
                 f"{row_of(source, i)}: the column {name!r} holds {column.iloc[i]!r}, not numbers alone; {remedy}"
             )
     features = features.astype(np.float64)  # also converts nullable and Arrow columns; empty cells become NaN
+    with np.errstate(over="ignore"):
+        infinite = np.argwhere(np.isinf(features.to_numpy(np.float32)))
+    if infinite.size:
+        i, j = infinite[0].tolist()
+        raise InvalidInputError(
+            f"{row_of(source, i)}: the column {names[j]!r} is infinite as a float32; clip it or leave it empty"
+        )
     as_rows(features, len(names), source)
     return features
 

@@ -95,8 +95,8 @@ def read_labelled(args: argparse.Namespace, option: str, label: str | None, weig
     given = None if weights is None else take_column(table, weights, "--weights", file)
     if given is not None:
         with errors_naming(f"--weights {weights}"):
-            entry = lambda i: f"{row_of(file, i)}: the column {weights!r}"  # noqa: E731
-            given = check_weights(given, len(table), f"{file}: {weights}", entry=entry)
+            where = f"{file}: {weights}"
+            given = check_weights(given, len(table), where, entry=lambda i: f"{row_of(file, i)}: the column {weights!r}")
     ignored = args.ignore or ()
     absent = [name for name in ignored if name not in table.columns]
     if absent and option == "--data":

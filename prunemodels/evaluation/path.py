@@ -132,7 +132,7 @@ class PathEvaluation(Shown, Effective):
             (
                 f"{self.path.parameter[k]:.4g}",
                 f"{self.cost[k]:.4g}",
-                f"{rate(self.error[k], measure, 2)} ± {rate(self.error_se[k], measure, 2)}",
+                rate(self.error[k], measure, 2) + (f" ± {rate(self.error_se[k], measure, 2)}" if self.is_told else ""),
             )
             for k in rows
         )

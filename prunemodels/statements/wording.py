@@ -115,4 +115,5 @@ def budget_verdict(budget: float | Fraction, cost: MeanInterval, unit: str = "")
         possible = "" if cost.high <= budget else "; the population may cost more than that"
         return f"Within the budget of {limit}: {seen}{possible}."
     over = f"Over budget: {seen}, {cost.mean - float(budget):.3g} more than the {limit} allowed."
-    return over if cost.low > budget else f"{over} The budget lies within the interval, so chance alone may explain this."
+    why = "The budget lies within the interval, so chance" if cost.is_told else "Chance"
+    return over if cost.low > budget else f"{over} {why} alone may explain this."
