@@ -98,9 +98,11 @@ class CertifiedBudget:
     n_effective: float
 
     def __repr__(self) -> str:
+        differ = self.n_effective < self.n_certifying * (1 - 1e-9)
+        rows = f" by {self.n_certifying:,} rows that count as {self.n_effective:,.3g}" if differ else ""
         return (
             f"CertifiedBudget(true cost <= {float(self.budget):.6g} with confidence {self.confidence:g}: "
-            f"cost {float(self.smaller_budget):.6g} where chosen, {self.certified_cost:.6g} where certified)"
+            f"cost {float(self.smaller_budget):.6g} where chosen, {self.certified_cost:.6g} where certified{rows})"
         )
 
 

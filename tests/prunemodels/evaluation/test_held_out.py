@@ -335,6 +335,7 @@ def test_weighted_samples_are_certified_by_students_bound() -> None:
     other = held_out_cost_of_certifying(problem, found.pruning, seed=0)
     assert found.certified_cost == pytest.approx(other[0])
     assert found.upper_bound == pytest.approx(other[1])
+    assert repr(found).endswith(f"by 184 rows that count as {found.n_effective:.3g})")
 
 
 def held_out_cost_of_certifying(problem: PruningProblem, pruning: pm.Pruning, seed: int) -> tuple[float, float]:
