@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -29,19 +30,28 @@ Rows = tuple[pd.DataFrame, pd.Series, Any]
 
 PATH = pm.pruning_path(problem)
 CHOSEN = PATH[4]
-BOOSTED = pm.other_libraries.boosted_path(
-    HistGradientBoostingClassifier(max_iter=4, max_depth=2).fit(X_train, y_train),
-    X_valid,
-    y_valid,
-    costs=costs,
-    lams=3,
-    budgets=[8],
-)
-CATEGORIES = HistGradientBoostingClassifier(max_iter=4, max_depth=2, categorical_features=["radius"]).fit(
-    X_train.assign(radius=X_train.radius.round()), y_train
-)
-EXITS = pm.exit_path(PATH, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
-CASCADE = EXITS.at_cost(8)
+
+
+@functools.cache
+def boosted() -> Any:
+    model = HistGradientBoostingClassifier(max_iter=4, max_depth=2).fit(X_train, y_train)
+    return pm.other_libraries.boosted_path(model, X_valid, y_valid, costs=costs, lams=3, budgets=[8])
+
+
+@functools.cache
+def categories() -> Any:
+    model = HistGradientBoostingClassifier(max_iter=4, max_depth=2, categorical_features=["radius"])
+    return model.fit(X_train.assign(radius=X_train.radius.round()), y_train)
+
+
+@functools.cache
+def exits() -> Any:
+    return pm.exit_path(PATH, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
+
+
+@functools.cache
+def cascade() -> Any:
+    return exits().at_cost(8)
 
 
 def prune(rows: Rows, **options: Any) -> Any:
@@ -115,22 +125,22 @@ DOORS: dict[str, Callable[[Rows], Any]] = {
     "held_out_error": lambda rows: held_out_error(forest, *rows[:2], sample_weight=rows[2]),
     "hold_out": lambda rows: _hold_out(rows),
     "evaluate": lambda rows: pm.evaluate(forest, *rows[:2], costs=costs, sample_weight=rows[2], limits=[pm.Limit(16)]),
-    "evaluate, boosted": lambda rows: pm.evaluate(BOOSTED.unpruned, *rows[:2], costs=costs, sample_weight=rows[2]),
+    "evaluate, boosted": lambda rows: pm.evaluate(boosted().unpruned, *rows[:2], costs=costs, sample_weight=rows[2]),
     "evaluate, categories": lambda rows: pm.evaluate(
-        CATEGORIES, rows[0].assign(radius=rows[0].radius.round()), rows[1], costs=costs, sample_weight=rows[2]
+        categories(), rows[0].assign(radius=rows[0].radius.round()), rows[1], costs=costs, sample_weight=rows[2]
     ),
-    "evaluate, cascade": lambda rows: pm.evaluate(CASCADE, *rows[:2], sample_weight=rows[2]),
+    "evaluate, cascade": lambda rows: pm.evaluate(cascade(), *rows[:2], sample_weight=rows[2]),
     "evaluate_path": lambda rows: _path_figures(pm.evaluate_path(PATH, *rows[:2], sample_weight=rows[2])),
-    "evaluate_exit_path": lambda rows: _curve(pm.exits.evaluate_exit_path(EXITS, *rows[:2], sample_weight=rows[2])),
+    "evaluate_exit_path": lambda rows: _curve(pm.exits.evaluate_exit_path(exits(), *rows[:2], sample_weight=rows[2])),
     "budget_tradeoff": lambda rows: (
         pm.evaluation.budget_tradeoff(PATH, forest, *rows[:2], sample_weight=rows[2], budgets=[5]).changes
     ),
     "tradeoff_curve": lambda rows: [
         _curve(pm.tradeoff_curve(of, *rows[:2], costs=costs if of is forest else None, sample_weight=rows[2]))
-        for of in (PATH, EXITS, BOOSTED, forest)
+        for of in (PATH, exits(), boosted(), forest)
     ],
     "prune_boosted": lambda rows: (lambda found: (found.loss, found.cost))(
-        pm.prune_boosted(BOOSTED.unpruned.forest, *rows[:2], costs=costs, sample_weight=rows[2], lam=0.01)
+        pm.prune_boosted(boosted().unpruned.forest, *rows[:2], costs=costs, sample_weight=rows[2], lam=0.01)
     ),
     "tables in chunks": from_table,
     "budget_for_confidence": lambda rows: (
@@ -139,8 +149,10 @@ DOORS: dict[str, Callable[[Rows], Any]] = {
         ).certified_cost
     ),
     "report, forest": lambda rows: _page(gather(PATH, forest, *rows[:2], chosen=CHOSEN, sample_weight=rows[2])),
-    "report, boosted": lambda rows: _page(gather_boosted(BOOSTED, *rows[:2], chosen=BOOSTED.at_cost(8), sample_weight=rows[2])),
-    "report, cascade": lambda rows: _page(gather_cascade(CASCADE, *rows[:2], sample_weight=rows[2])),
+    "report, boosted": lambda rows: _page(
+        gather_boosted(boosted(), *rows[:2], chosen=boosted().at_cost(8), sample_weight=rows[2])
+    ),
+    "report, cascade": lambda rows: _page(gather_cascade(cascade(), *rows[:2], sample_weight=rows[2])),
     "estimator": lambda rows: (
         pm.BudgetPrunedForestClassifier(forest, budget=10, costs=costs, errors="validation", random_state=0)
         .fit(X_train, y_train, X_valid=rows[0], y_valid=rows[1], sample_weight_valid=rows[2])
