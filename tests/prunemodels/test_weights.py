@@ -40,8 +40,13 @@ def boosted() -> Any:
 
 @functools.cache
 def categories() -> Any:
-    model = HistGradientBoostingClassifier(max_iter=4, max_depth=2, categorical_features=["radius"])
-    return model.fit(X_train.assign(radius=X_train.radius.round()), y_train)
+    model = HistGradientBoostingClassifier(max_iter=4, max_depth=2, min_samples_leaf=5, categorical_features=["texture"])
+    return model.fit(with_kinds(X_train), y_train)
+
+
+def with_kinds(X: pd.DataFrame) -> pd.DataFrame:
+    """The table with textures as twelve kinds."""
+    return X.assign(texture=X.texture // (X_train.texture.max() / 12))
 
 
 @functools.cache
@@ -127,7 +132,7 @@ DOORS: dict[str, Callable[[Rows], Any]] = {
     "evaluate": lambda rows: pm.evaluate(forest, *rows[:2], costs=costs, sample_weight=rows[2], limits=[pm.Limit(16)]),
     "evaluate, boosted": lambda rows: pm.evaluate(boosted().unpruned, *rows[:2], costs=costs, sample_weight=rows[2]),
     "evaluate, categories": lambda rows: pm.evaluate(
-        categories(), rows[0].assign(radius=rows[0].radius.round()), rows[1], costs=costs, sample_weight=rows[2]
+        categories(), with_kinds(rows[0]), rows[1], costs=costs, sample_weight=rows[2]
     ),
     "evaluate, cascade": lambda rows: pm.evaluate(cascade(), *rows[:2], sample_weight=rows[2]),
     "evaluate_path": lambda rows: _path_figures(pm.evaluate_path(PATH, *rows[:2], sample_weight=rows[2])),
