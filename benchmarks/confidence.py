@@ -4,18 +4,26 @@
 
 Each line draws a sample of n costs, asks for a bound that the true mean exceeds with probability 10 % at most, and counts how
 often it does. Even costs are uniform. Where few rows are dear, one row in 40 costs forty times what the others do at most.
+
+    python -m benchmarks.confidence --weights
+
+Each line draws 200 rows with weights of which so many are left by weight, and counts how often Student's 95 % interval of their
+mean holds: as it is, and as it was with n - 1 degrees of freedom and without the heavy rows' correction. Costs are even, and
+errors are 0 or 1, one in five.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from benchmarks.measuring import markdown
-from prunemodels.statements.mean_bounds import Method, upper_bound
+from prunemodels.statements.mean_bounds import Method, effective_rows, paired_interval, upper_bound
 
 DEAREST = 10.0  # no row costs more
 ALPHA = 0.1  # the stated probability of a bound that is too low
@@ -49,7 +57,53 @@ def table(sizes: tuple[int, ...], repeats: int) -> str:
     return markdown(["costs", "rows", *METHODS], lines)
 
 
+ROWS = 200
+
+WEIGHTS: dict[str, Callable[[np.random.Generator, float], NDArray[np.float64]]] = {
+    "lognormal": lambda rng, spread: np.exp(spread * rng.standard_normal(ROWS)),
+    "pareto": lambda rng, spread: rng.random(ROWS) ** -spread,
+}
+"""How weights are drawn; the larger the spread, the fewer effective rows."""
+
+LOSSES: dict[str, tuple[Callable[[np.random.Generator], NDArray[np.float64]], float]] = {
+    "even costs": (lambda rng: DEAREST * rng.random(ROWS), DEAREST / 2),
+    "error of 20 %": (lambda rng: (rng.random(ROWS) < 0.2).astype(np.float64), 0.2),
+}
+
+
+def weights_of(kind: str, effective: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Weights whose effective number is the given one: of one draw, the spread that has it."""
+    seed, low, high = int(rng.integers(2**31)), 0.0, 20.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        w = WEIGHTS[kind](np.random.default_rng(seed), middle)
+        low, high = (middle, high) if effective_rows(w) > effective else (low, middle)
+    return w
+
+
+def as_it_was(x: NDArray[np.float64], w: NDArray[np.float64]) -> tuple[float, float]:
+    """Student's interval with n - 1 degrees of freedom, whatever the weights."""
+    mean, n = float(w @ x / w.sum()), len(x)
+    half = stats.t.ppf(0.975, n - 1) * np.sqrt(n / (n - 1) * (w * w @ (x - mean) ** 2)) / w.sum()
+    return mean - half, mean + half
+
+
+def weighted_table(repeats: int) -> str:
+    """The share of intervals that hold, before and now."""
+    lines = []
+    for kind, effective, what in product(WEIGHTS, (12, 30, 40, 100), LOSSES):
+        (draw, mean), rng, holds = LOSSES[what], np.random.default_rng(0), np.zeros(2)
+        for _ in range(repeats):
+            w, x = weights_of(kind, effective, rng), draw(rng)
+            now = paired_interval(x, w, 0.95)
+            holds += [low <= mean <= high for low, high in (as_it_was(x, w), (now.low, now.high))]
+        lines.append([kind, f"{effective}", what, *(f"{share:.1%}" for share in holds / repeats)])
+    return markdown(["weights", "effective rows", "of", "n - 1", "now"], lines)
+
+
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--repeats", type=int, default=5000)
-    print(table((25, 100, 400, 1600, 6400), arguments.parse_args().repeats))
+    arguments.add_argument("--weights", action="store_true")
+    given = arguments.parse_args()
+    print(weighted_table(given.repeats) if given.weights else table((25, 100, 400, 1600, 6400), given.repeats))

@@ -85,6 +85,14 @@ def spread(n: int, most: int) -> list[int]:
     return sorted({round(k * (n - 1) / (most - 1)) for k in range(most)})
 
 
+def row_of(source: str, i: int) -> str:
+    """What messages call row i of a file or a table in chunks: its rows are counted from 1, without the header.
+
+    Entries of arrays in memory are called ``y[i]`` and count from 0, as Python does.
+    """
+    return f"{source}, row {i + 1:,}"
+
+
 def rate(error: float, measure: str, digits: int = 1) -> str:
     """An error as text: an error rate in per cent, any other measure as a number; see `is_rate`."""
     return f"{100 * error:.{digits}f} %" if is_rate(measure) else f"{error:.4g}"

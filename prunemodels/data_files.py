@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from formulations.errors import BrokenFileError, InvalidInputError, MissingPackageError
 from formulations.extras import package
 from formulations.instance.routing import as_rows
+from formulations.shown import row_of
 from prunemodels.files.csv_tables import check_header, read_csv, reading_table
 
 FOLDER_VARIABLE = "PRUNEMODELS_DATA"
@@ -150,8 +151,8 @@ def take_column(table: pd.DataFrame, column: str, option: str, source: str) -> N
     empty = np.flatnonzero(table[column].isna())
     if empty.size:
         raise InvalidInputError(
-            f"{option}: {source} has no value of {column!r} in row {empty[0] + 1}; fill it or drop the row "
-            "(NA, None and nan count as empty)"
+            f"{option}: {row_of(source, empty[0])}: the column {column!r} is empty (NA, None and nan count as empty); fill it or "
+            "drop the row"
         )
     return table[column].to_numpy()
 
@@ -166,9 +167,16 @@ def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.
             if i is None:
                 raise InvalidInputError(f"{source}: the column {name!r} holds {column.dtype}, not numbers; {remedy}")
             raise InvalidInputError(
-                f"{source}, row {i + 1}: the column {name!r} holds {column.iloc[i]!r}, not numbers alone; {remedy}"
+                f"{row_of(source, i)}: the column {name!r} holds {column.iloc[i]!r}, not numbers alone; {remedy}"
             )
     features = features.astype(np.float64)  # also converts nullable and Arrow columns; empty cells become NaN
+    with np.errstate(over="ignore"):
+        infinite = np.argwhere(np.isinf(features.to_numpy(np.float32)))
+    if infinite.size:
+        i, j = infinite[0].tolist()
+        raise InvalidInputError(
+            f"{row_of(source, i)}: the column {names[j]!r} is infinite as a float32; clip it or leave it empty"
+        )
     as_rows(features, len(names), source)
     return features
 

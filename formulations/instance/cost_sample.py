@@ -5,6 +5,7 @@ What NumPy would turn into numbers without a word (masks, complex numbers, dates
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -73,21 +74,52 @@ def check_size(costs: CostItems, n_rows: int, source: str = "X") -> None:
         )
 
 
-def check_weights(weights: ArrayLike | None, n_rows: int, name: str) -> NDArray[np.float64]:
-    """Example weights as float64, 1 each if None. Negative, non-finite and all-zero weights are refused."""
+def check_weights(
+    weights: ArrayLike | None, n_rows: int, name: str, X: Any = None, entry: Callable[[int], str] | None = None
+) -> NDArray[np.float64]:
+    """Weights of rows as float64, 1 each if None: a row stands for that many, in cost as in error.
+
+    Weights with an index are put in the order of the table X, see `in_order_of`. Weights that are negative, not finite or all 0
+    are refused; messages call that of row i ``entry(i)``, by default ``name[i]``.
+    """
     if weights is None:
         return np.ones(n_rows)
+    w = weights_as_numbers(in_order_of(X, weights, name), name, entry)
+    if w.shape != (n_rows,):
+        raise InvalidInputError(f"{name} has shape {w.shape}, there are {n_rows} examples: give one weight each")
+    check_largest(w, name)
+    return w
+
+
+def weights_as_numbers(weights: Any, name: str, entry: Callable[[int], str] | None = None) -> NDArray[np.float64]:
+    """Some of the weights as float64, each finite and >= 0; see `check_weights`."""
     try:
         w = real_array(weights, name).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name} is not numeric ({error}); give one number >= 0 an example") from error
-    if w.shape != (n_rows,):
-        raise InvalidInputError(f"{name} has shape {w.shape}, there are {n_rows} examples: give one weight each")
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
-    if bad.size:
-        raise InvalidInputError(f"{name}[{bad[0]}] is {w[bad[0]]}; weights must be finite and >= 0")
-    check_largest(w, name)
+    if bad.size and w.ndim == 1:
+        i = int(bad[0])
+        raise InvalidInputError(f"{entry(i) if entry else f'{name}[{i}]'} is {w[i]}; weights must be finite and >= 0")
     return w
+
+
+def in_order_of(X: Any, values: Any, name: str) -> Any:
+    """Values with an index, such as a pandas Series, as an array in the order of the rows of the table X; all others as they are.
+
+    Refused is an index that is not that of X in another order: which value belongs to which row cannot be told.
+    """
+    if not all(hasattr(getattr(of, "index", None), "get_indexer") for of in (X, values)):
+        return values
+    ours, theirs = X.index, values.index
+    if len(ours) != len(theirs) or ours.equals(theirs):
+        return values.to_numpy()
+    place = theirs.get_indexer(ours) if ours.is_unique and theirs.is_unique else np.array([-1])
+    if (place < 0).any():
+        raise InvalidInputError(
+            f"{name} has another index than X; give it the index of X, or, if both have the same order, {name}.to_numpy()"
+        )
+    return values.to_numpy()[place]
 
 
 def check_largest(w: NDArray[np.float64], name: str) -> None:

@@ -58,7 +58,8 @@ class Limit:
         - ``"splits"`` and ``"leaves"`` of the pruned forest, or ``"items"``: how many priced items anybody asks for.
     rows
         the examples of the cost sample that it is about: a bool mask, their numbers, or the name of a column of the cost sample
-        that holds such a mask. Default: all. An item that is paid once for all counts in full, whoever asks for it.
+        that holds such a mask. A mask with an index is put in the order of the table. Default: all. An item that is paid once for
+        all counts in full, whoever asks for it.
     each
         True: no single one of these examples may use more. Default: their mean may not.
     name

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import in_order_of
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import n_examples
@@ -31,7 +32,10 @@ def members_of(usage: Usage, limit: Limit, name: str) -> NDArray[np.int64]:
     n = n_examples(usage.X)
     place = np.full(n, -1, dtype=np.int64)
     place[usage.rows] = np.arange(usage.n_rows)
-    mine = place[_row_numbers(_column(usage, limit.rows, name) if isinstance(limit.rows, str) else limit.rows, n, name)]
+    rows = _column(usage, limit.rows, name) if isinstance(limit.rows, str) else limit.rows
+    if getattr(rows, "dtype", None) == np.bool_:
+        rows = in_order_of(usage.X, rows, f"{name}: the mask")
+    mine = place[_row_numbers(rows, n, name)]
     mine = mine[mine >= 0]
     if mine.size == 0:
         raise InvalidInputError(f"{name} has no row of positive weight: it has no mean; leave it out")

@@ -289,9 +289,15 @@ class Usage(ForestUsage):
             if there is no tree t.
         """
         ensemble = self.ensemble.only_tree(t)
-        weight = np.zeros(n_examples(self.X))
-        weight[self.rows] = self.weights
-        return self.build(ensemble, self.costs, self.X, sample_weight=weight, evaluation_cost=list(self.evaluation))
+        weights = self.every_weight
+        return self.build(ensemble, self.costs, self.X, sample_weight=weights, evaluation_cost=list(self.evaluation))
+
+    @property
+    def every_weight(self) -> NDArray[np.float64]:
+        """The weights of all rows of `X`, also of those of weight 0."""
+        weights = np.zeros(n_examples(self.X))
+        weights[self.rows] = self.weights
+        return weights
 
     def largest_row_cost(self, kept: NDArray[np.bool_]) -> float:
         """The most that (2) can be for any row: all items of the kept splits, and in each tree the dearest way to a leaf."""
@@ -332,7 +338,7 @@ def _routed_sample(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], Routing]:
     """The rows of positive weight, their weights, and their routing."""
     X32 = features_of(ensemble, X)
-    omega = check_weights(sample_weight, X32.shape[0], "sample_weight")
+    omega = check_weights(sample_weight, X32.shape[0], "sample_weight", X)
     rows = np.flatnonzero(omega > 0)
     check_size(costs, rows.size)
     return rows, omega[rows], route(ensemble, X32 if len(rows) == len(X32) else X32[rows])

@@ -53,8 +53,11 @@ COLUMNS = """
 --ignore A,B,...:names      columns of the tables that are no features, such as identifiers
 --map-labels PAIRS:pairs    labels of the tables by those of the model, e.g. 1=0,2=1
 """
+WEIGHTS = """
+--weights COLUMN  column of all data files, --train in-bag excepted: an example stands for that many, in cost as in error
+""".strip()
 PRICES = f"""
---weights COLUMN             column of --data with each example's weight in the cost
+{WEIGHTS}
 --costs FILE|NUMBER?           {COSTS}
 --evaluation-cost A:amount=0  price of evaluating one split (default: 0)
 {TRUST}
@@ -295,7 +298,7 @@ forest FOREST    {MODEL}{BOOSTED}
             f"""
 --data FILE!         labelled examples, to train the models and to learn when to stop {TABLE}
 --label COLUMN!      the label column of all data files
---weights COLUMN     column of --data with each example's weight
+{WEIGHTS}
 --costs FILE|NUMBER!  {COSTS}
 {COLUMNS.strip()}
 --regression         predict the labels as numbers, even if all of them are integers

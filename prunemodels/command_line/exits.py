@@ -6,8 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.shown import align
@@ -30,7 +28,7 @@ from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.forest_exits import exit_path
 from prunemodels.exits.raw_tables import identifiers
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
-from prunemodels.report_page.cascade import judged_on
+from prunemodels.report_page.cascade import counted_rows, judged_on
 from prunemodels.statements.wording import amount, error, share
 
 SEED = 0
@@ -112,13 +110,15 @@ def _finish(
     report = f"prunemodels report {args.out}"
     if held_out is not None and held_out.y is not None:
         with errors_naming(f"--held-out {args.held_out}"):
-            seen = judged_on(cascade, held_out.X, held_out.y, np.ones(len(held_out.X)), CONFIDENCE, None)
+            counted = counted_rows(held_out.X, held_out.y, held_out.weights)
+            assert counted is not None
+            seen = judged_on(cascade, *counted, CONFIDENCE, None)
         stops = seen.stops.to_frame().to_dict("records")
         record |= {"held_out": seen.change, "stops": stops}
         lines += ["", card_of(seen.change), "", _who_stops(stops, task), ""]
         report += f" --held-out {args.held_out} --label {args.label}"
     dump_forest(cascade, args.outputs.aside(out))
-    draw_pictures(args, lambda: package("prunemodels.plots").plot_exits(cascade, rows.X, rows.y))
+    draw_pictures(args, lambda: package("prunemodels.plots").plot_exits(cascade, rows.X, rows.y, sample_weight=rows.weights))
     return Summary(record, lines, [out], data.ignored, hints, f"{report} --out report.html")
 
 

@@ -24,6 +24,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
+from formulations.shown import row_of
 from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES, errors_naming, option_of, shows_progress
 from prunemodels.command_line.summary import model_name
 from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
@@ -94,7 +95,8 @@ def read_labelled(args: argparse.Namespace, option: str, label: str | None, weig
     given = None if weights is None else take_column(table, weights, "--weights", file)
     if given is not None:
         with errors_naming(f"--weights {weights}"):
-            given = check_weights(given, len(table), f"{file}: {weights}")
+            where = f"{file}: {weights}"
+            given = check_weights(given, len(table), where, entry=lambda i: f"{row_of(file, i)}: the column {weights!r}")
     ignored = args.ignore or ()
     absent = [name for name in ignored if name not in table.columns]
     if absent and option == "--data":
@@ -115,8 +117,11 @@ def _renamed(y: NDArray[Any], names: Mapping[str, str], file: str) -> NDArray[An
     return np.array([new.get(label, label) for label in y.tolist()])
 
 
-def read_examples(args: argparse.Namespace, option: str, model: TreeModel | Cascade, *, weighted: bool = False) -> Examples:
-    """Read a table for a model: columns are found by name where the model knows names, else by position."""
+def read_examples(args: argparse.Namespace, option: str, model: TreeModel | Cascade, *, weighted: bool = True) -> Examples:
+    """Read a table for a model: columns are found by name where the model knows names, else by position.
+
+    Where `weighted`, each row stands for as many as its weight says, if ``--weights`` names a column.
+    """
     label, weights = args.label, args.weights if weighted else None
     table = read_labelled(args, option, label, weights)
     with errors_naming(option):
@@ -150,7 +155,7 @@ def _check_labels(y: NDArray[Any], model: TreeModel, kind: str, file: str) -> No
     if model.classes is None:
         if model.task == "regression" and not np.issubdtype(y.dtype, np.number):
             raise InvalidInputError(f"{file}: the targets are {y.dtype}, not numbers; the {kind} is a regressor")
-        class_numbers(None, y, len(y))
+        class_numbers(None, y, len(y), entry=lambda i: f"{row_of(file, i)}: the target")
         return
     known, there = model.classes.tolist(), sorted(pd.unique(pd.Series(y)).tolist(), key=str)
     foreign = [label for label in there if label not in known]
@@ -158,7 +163,7 @@ def _check_labels(y: NDArray[Any], model: TreeModel, kind: str, file: str) -> No
         return
     first = next(k for k, label in enumerate(y.tolist()) if label in foreign)
     message = (
-        f"{file}, row {first + 1}: {foreign[0]!r} is no label of the model; {file} has {_list(there)}, the model {_list(known)}"
+        f"{row_of(file, first)}: {foreign[0]!r} is no label of the model; {file} has {_list(there)}, the model {_list(known)}"
     )
     if len(there) <= len(known) and len(foreign) == len(there):
         pairs = ",".join(f"{old}={new}" for old, new in zip(there, known, strict=False))
@@ -225,13 +230,17 @@ def read_errors(args: argparse.Namespace, model: TreeModel) -> tuple[ErrorSample
             raise InvalidInputError(f"{option} is not used with --errors {args.errors}; drop it, or change --errors")
         if given and args.label is None:
             raise InvalidInputError(f"{option} needs labels: name the column with --label")
-    files = {name: read_examples(args, option_of(name), model) for name in USED[args.errors] if getattr(args, name) is not None}
+    files = {  # in-bag errors are those that the trees were grown by, with the weights that training had
+        name: read_examples(args, option_of(name), model, weighted=name == "error_data" or args.errors == "out-of-bag")
+        for name in USED[args.errors]
+        if getattr(args, name) is not None
+    }
     train, given_data = files.get("train"), files.get("error_data")
     sample: ErrorSample = InBag() if train is None else InBag(train.X, train.y)
     if args.errors == "out-of-bag" and train is not None:
-        sample = OutOfBag(train.X, train.y)
+        sample = OutOfBag(train.X, train.y, train.weights)
     if given_data is not None:
-        given_sample = Given(given_data.X, given_data.y)
+        given_sample = Given(given_data.X, given_data.y, given_data.weights)
         share = args.given_share
         sample = given_sample if args.errors == "given" else Blend([(1 - share, sample), (share, given_sample)])
     return NamedErrors(sample, f"--errors {args.errors}"), list(files.values())
@@ -264,7 +273,7 @@ def read_instance(args: argparse.Namespace, forest: Any = None) -> Instance:
     forest = read_model_file(args) if forest is None else forest
     with errors_naming("FOREST"):
         model = TreeModel(forest, read_forest(forest))
-    data = read_examples(args, "--data", model, weighted=True)
+    data = read_examples(args, "--data", model)
     costs = read_costs(args.costs, data.names, data.X)
     errors, seen = read_errors(args, model)
     options = {"errors": errors, "sample_weight": data.weights, "evaluation_cost": args.evaluation_cost}

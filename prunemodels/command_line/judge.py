@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from prunemodels.command_line.inputs import (
 from prunemodels.command_line.parsing import errors_naming, reserve
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import shown, take_any_features
-from prunemodels.evaluation.evaluate import Evaluation
+from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.exits.raw_tables import identifiers
 from prunemodels.exits.table_preparation import is_numeric, prepared
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
@@ -52,22 +53,13 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
     """``prunemodels evaluate``: cost, loss and error of a model in a file."""
     with errors_naming("FOREST"):
         model = tree_model_of(read_model_file(args), several_outputs=True)
-    data = read_examples(args, "--data", model, weighted=True)
+    data = read_examples(args, "--data", model)
     costs = read_costs(args.costs, data.names, data.X)
-    usage, splits = model.usage(data.X, costs, data.weights, args.evaluation_cost), model.ensemble.is_split
-    with errors_naming("--limit"):
-        uses = limit_uses(usage, splits, args.limit or ())
-    found = Evaluation(
-        usage.cost(splits),
-        model.counting_features(usage).cost(splits),
-        float(np.average(model.losses(data.X, data.y), weights=data.weights)),
-        model.ensemble.n_splits,
-        len(data.X),
-        model.task,
-        model.measure,
-        model.loss(data.X, data.y, data.weights),
-        uses,
-    )
+    prices: Any = {"costs": costs, "evaluation_cost": args.evaluation_cost, "sample_weight": data.weights}
+    found = evaluate(model, data.X, data.y, **prices)
+    if args.limit:
+        with errors_naming("--limit"):
+            found = replace(found, uses=limit_uses(model.usage(data.X, **prices), model.ensemble.is_split, args.limit))
     record = model_record(args, model)
     title = f"{args.forest}: {record['model']} of {record['trees']} trees, on {data.told}"
     hints = hints_on_rows(None, data)

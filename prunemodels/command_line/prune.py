@@ -90,7 +90,7 @@ def path_command(args: argparse.Namespace) -> Summary:
     if args.held_out is not None:
         need(args, "label", "is missing: the screen shows the error on --held-out; name the label column")
     instance = read_instance(args)
-    rows = None if args.held_out is None else read_examples(args, "--held-out", instance.model, weighted=True)
+    rows = None if args.held_out is None else read_examples(args, "--held-out", instance.model)
     hints = hints_on_rows(rows, *instance.seen)
     path, on = path_of(args, instance), instance.data if rows is None else rows
     path.to_frame().to_csv(args.outputs.aside(table), index=False)
@@ -125,7 +125,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
     tables = reserve(args, "path_csv", ".csv")
     mixture = mixture_files(out, outputs) if args.mixture else []
     found = _of_boosted(args, model, whole=bool(tables or args.pictures)) if boosted else _of_forest(args, model)
-    rows = None if args.held_out is None else read_examples(args, "--held-out", found.before, weighted=True)
+    rows = None if args.held_out is None else read_examples(args, "--held-out", found.before)
     hints, on = hints_on_rows(rows, *found.seen), found.data if rows is None else rows
     dump_forest(drop_unused(found.saved) if args.drop_unused else found.saved, outputs.aside(out))
     for table in tables:
@@ -281,7 +281,7 @@ def read_boosted_inputs(args: argparse.Namespace, model: Any) -> tuple[TreeModel
     """The trees of a model, the examples of ``--data``, and the prices."""
     with errors_naming("FOREST"):
         trees = tree_model_of(model)
-    data = read_examples(args, "--data", trees, weighted=True)
+    data = read_examples(args, "--data", trees)
     return trees, data, read_costs(args.costs, data.names, data.X)
 
 
@@ -316,7 +316,7 @@ def _of_boosted(args: argparse.Namespace, model: Any, *, whole: bool) -> Found:
 
     def picture(rows: Examples) -> Any:
         assert path is not None  # it is searched where pictures are asked for
-        return package("prunemodels.plots").plot_curves([tradeoff_curve(path, rows.X, rows.y)])
+        return package("prunemodels.plots").plot_curves([tradeoff_curve(path, rows.X, rows.y, sample_weight=rows.weights)])
 
     def change(rows: Examples) -> HeldOutChange:
         return changed(trees, after, rows, costs, args.evaluation_cost)

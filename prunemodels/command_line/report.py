@@ -79,7 +79,7 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
     if adds_up(model):
         check_boosted_options(args, "pruned limit")
         trees, data, costs = read_boosted_inputs(args, model)
-        held_out = read_examples(args, "--held-out", trees, weighted=True)
+        held_out = read_examples(args, "--held-out", trees)
         hints = hints_on_rows(held_out, data)
         path, chosen = search_boosted(args, model, data, costs, whole=True)
         assert path is not None
@@ -87,7 +87,7 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
             options = _page_options(args, "model", held_out.weights)
             return gather_boosted(path, held_out.X, held_out.y, chosen=chosen, **options), hints
     instance = read_instance(args, model)
-    held_out = read_examples(args, "--held-out", instance.model, weighted=True)
+    held_out = read_examples(args, "--held-out", instance.model)
     hints = hints_on_rows(held_out, *instance.seen)
     optima = path_of(args, instance)
     taken = _chosen(args, optima)
@@ -109,7 +109,7 @@ def _of_cascade(args: argparse.Namespace) -> CascadeFacts:
     with errors_naming(f"--lam {args.lam}" if args.budget is None else f"--budget {args.budget:g}"):
         if args.budget is not None or args.lam is not None:
             cascade = cascade.at_lam(args.lam) if args.budget is None else cascade.at_cost(args.budget)
-    rows = None if args.held_out is None else read_examples(args, "--held-out", cascade, weighted=True)
+    rows = None if args.held_out is None else read_examples(args, "--held-out", cascade)
     given, weights = ((), None) if rows is None else ((rows.X, rows.y), rows.weights)
     with errors_naming("CASCADE" if args.held_out is None else f"--held-out {args.held_out}"):
         return gather_cascade(cascade, *given, budget=args.budget, **_page_options(args, "cascade", weights))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, leaves_of, route
 from prunemodels.models.columns import final_step
 from prunemodels.models.costs import Costs, cost_items
-from prunemodels.models.forests.error_samples import ErrorSample, Given, InBag, OutOfBag
+from prunemodels.models.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, with_weights_of
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns, read_forest
 from prunemodels.models.forests.training_rows import out_of_bag
@@ -72,6 +73,7 @@ def ensemble_problem(
         raise InvalidInputError(
             f"errors is {errors!r}; give Given(X, y) or OutOfBag(X, y): the loss of a forest needs labelled examples"
         )
+    errors = with_weights_of(errors, X, sample_weight, partial(features_of, ensemble))
     measure = _loss_of(ensemble, loss, smoothing)
     leaf, labels, weights = _votes(forest, ensemble, errors)
     first, target = _compared(ensemble, measure, labels)
@@ -108,7 +110,7 @@ def _votes(
     check_columns(errors.X, ensemble.names_to_check, "errors: X")
     rows = features_of(ensemble, errors.X, "errors: X")
     labels = class_numbers(ensemble.classes, errors.y, rows.shape[0], "errors: y")
-    weights = check_weights(errors.sample_weight, rows.shape[0], "errors: sample_weight")
+    weights = check_weights(errors.sample_weight, rows.shape[0], "errors: sample_weight", errors.X)
     leaf = leaves_of(ensemble, rows)
     if isinstance(errors, OutOfBag):
         leaf[~out_of_bag(final_step(forest), ensemble, route(ensemble, rows), labels)] = NO_VOTE

@@ -90,7 +90,7 @@ def prune_forest(
         in-bag for the trees' errors, validation for the forest's loss. A rule is too optimistic if it chooses on the same data
         on which the errors were measured.
     sample_weight
-        weights of the validation examples, in cost and error.
+        shape (N,), >= 0: a validation example stands for that many, in cost as in error.
     method, time_limit
         as in `prunemodels.solve`; for a budget and limits only.
     objective

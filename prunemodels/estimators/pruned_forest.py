@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitsSolution
@@ -126,13 +126,23 @@ class PrunedForest(Shown, HoldsModel):
         return None if self.labels is None else self._change(self.problem, self.labels, 0.95, self._limits)
 
     @checked
-    def evaluate(self, X: Any, y: Any, *, confidence: Share = 0.95, limits: Sequence[Limit] | None = None) -> HeldOutChange:
+    def evaluate(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        confidence: Share = 0.95,
+        limits: Sequence[Limit] | None = None,
+    ) -> HeldOutChange:
         """Cost, use of limits and error on examples that played no part in training, pruning or choosing, with intervals.
 
         Parameters
         ----------
         X, y
             examples and their labels.
+        sample_weight
+            shape (N,), >= 0: a row stands for that many, in cost as in error.
         confidence
             of the intervals.
         limits
@@ -150,7 +160,7 @@ class PrunedForest(Shown, HoldsModel):
             for examples or labels that do not fit the forest.
         """
         told = transferable(self._limits) if limits is None else limits
-        return self._change(on_other_rows(self.problem, X), y, confidence, told)
+        return self._change(on_other_rows(self.problem, X, sample_weight), y, confidence, told)
 
     @checked
     def tradeoff(
@@ -158,6 +168,7 @@ class PrunedForest(Shown, HoldsModel):
         X: Any = None,
         y: Any = None,
         *,
+        sample_weight: ArrayLike | None = None,
         budgets: Sequence[Price] | Count | None = None,
         time_limit: Seconds | None = None,
         confidence: Share = 0.95,
@@ -166,8 +177,8 @@ class PrunedForest(Shown, HoldsModel):
 
         Parameters
         ----------
-        X, y
-            examples and labels that played no part in training, pruning or choosing. Default: the validation examples.
+        X, y, sample_weight
+            examples, labels and weights that played no part in training, pruning or choosing. Default: the validation examples.
         budgets, time_limit, confidence
             see `prunemodels.evaluation.budget_tradeoff`.
 
@@ -179,12 +190,12 @@ class PrunedForest(Shown, HoldsModel):
         if X is None:
             if self.labels is None:
                 raise InvalidInputError("y is missing, and the forest was pruned without labels: give X and y, held-out examples")
-            X, y = self.problem.X, self.labels
+            X, y, sample_weight = self.problem.X, self.labels, self.problem.usage.every_weight
         elif y is None:
             raise InvalidInputError("X is given without y; give the labels of X too")
         own = [(self.cost if self._budget is None else self._budget, self.pruning)]
         options: dict[str, Any] = {"budgets": budgets, "also": own, "time_limit": time_limit, "confidence": confidence}
-        return budget_tradeoff(self.path, self._before(), X, y, **options)
+        return budget_tradeoff(self.path, self._before(), X, y, sample_weight=sample_weight, **options)
 
     @checked
     def plot(
@@ -192,6 +203,7 @@ class PrunedForest(Shown, HoldsModel):
         X: Any = None,
         y: Any = None,
         *,
+        sample_weight: ArrayLike | None = None,
         budgets: Sequence[Price] | Count | None = None,
         time_limit: Seconds | None = None,
         unit: str = "",
@@ -201,7 +213,7 @@ class PrunedForest(Shown, HoldsModel):
 
         Parameters
         ----------
-        X, y, budgets, time_limit
+        X, y, sample_weight, budgets, time_limit
             as in `tradeoff`.
         unit
             of the prices, such as "dollars".
@@ -210,7 +222,7 @@ class PrunedForest(Shown, HoldsModel):
         """
         from prunemodels.plots import plot_held_out
 
-        seen = self.tradeoff(X, y, budgets=budgets, time_limit=time_limit)
+        seen = self.tradeoff(X, y, sample_weight=sample_weight, budgets=budgets, time_limit=time_limit)
         budget = None if self._budget is None else float(self._budget)
         return plot_held_out(seen, path=self.path, chosen=self.pruning, budget=budget, unit=unit, ax=ax)
 
@@ -297,6 +309,7 @@ class PrunedForest(Shown, HoldsModel):
             used = "which also chose the pruning, so the error is too low"
             which = "held out from the training" if self.held_out else used
             notes.append(f"On {count(seen.n, 'example')}, {which}. {seen.verdict}")
+            notes += seen.warnings
             notes += self._worth(seen)
         if self.solution is not None:
             notes.append(self.solution.in_words())
@@ -334,7 +347,7 @@ class PrunedForest(Shown, HoldsModel):
         problem = self.problem
         if self.labels is None or int(problem.ensemble.is_split.sum()) * problem.n_rows > QUICK:
             return told
-        seen = evaluate_path(self.path, problem.X, self.labels)
+        seen = evaluate_path(self.path, problem.X, self.labels, sample_weight=problem.usage.every_weight)
         most = seen.unpruned_error + small_increase(problem.ensemble.measure, seen.unpruned_error)
         near = seen.cost[seen.error <= most].min(initial=seen.unpruned_cost)
         within_what = "a point" if is_rate(problem.ensemble.measure) else "1 %"

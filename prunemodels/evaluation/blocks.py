@@ -20,6 +20,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_largest, check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import n_examples
+from formulations.shown import row_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class LabelledRows:
         """float64, shape (n,), >= 0."""
         if self.entry is not None:
             return np.asarray(self.sample_weight)
-        return check_weights(self.sample_weight, n_examples(self.X), "sample_weight")
+        return check_weights(self.sample_weight, n_examples(self.X), "sample_weight", self.X)
 
     @property
     def labels(self) -> Any:
@@ -70,7 +71,7 @@ def each_block(
 
     def take(block: RowBlock) -> None:
         rows = block.rows if names is None else pd.DataFrame(block.rows, columns=list(names))
-        do(LabelledRows(rows, block.y, block.weights, lambda i: f"{table.source.name}, row {block.first + i + 1:,}: y"))
+        do(LabelledRows(rows, block.y, block.weights, lambda i: f"{row_of(table.source.name, block.first + i)}: y"))
 
     Reader(table, ensemble, y=y, weight=sample_weight).each(what, take)
 

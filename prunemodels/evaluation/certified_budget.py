@@ -29,7 +29,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
 from formulations.answers.pruning import Pruning
@@ -41,7 +41,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.path_sweeps import by_falling_end
-from prunemodels.statements.mean_bounds import Method, upper_bound
+from prunemodels.statements.mean_bounds import Method, effective_rows, upper_bound
 from solvers.budgets.by_path import path_of
 from solvers.budgets.solve import solve_budget
 
@@ -72,6 +72,8 @@ class CertifiedBudget:
         numbers of choosing and of certifying rows.
     tested
         number of prunings that were tested; the last one may have failed.
+    n_effective
+        how many rows of equal weight the certifying ones are worth, see `MeanInterval`.
 
     Examples
     --------
@@ -93,11 +95,14 @@ class CertifiedBudget:
     n_choosing: int
     n_certifying: int
     tested: int
+    n_effective: float
 
     def __repr__(self) -> str:
+        differ = self.n_effective < self.n_certifying * (1 - 1e-9)
+        rows = f" by {self.n_certifying:,} rows that count as {self.n_effective:,.3g}" if differ else ""
         return (
             f"CertifiedBudget(true cost <= {float(self.budget):.6g} with confidence {self.confidence:g}: "
-            f"cost {float(self.smaller_budget):.6g} where chosen, {self.certified_cost:.6g} where certified)"
+            f"cost {float(self.smaller_budget):.6g} where chosen, {self.certified_cost:.6g} where certified{rows})"
         )
 
 
@@ -108,6 +113,7 @@ def budget_for_confidence(
     *,
     confidence: Share = 0.95,
     X_certify: Any = None,
+    sample_weight: ArrayLike | None = None,
     share: Share = 0.5,
     path: PruningPath | None = None,
     method: Method = "betting",
@@ -125,6 +131,8 @@ def budget_for_confidence(
     X_certify
         rows to certify on, other ones than the cost sample. Default: a random part of the cost sample; the path is then computed
         from the rest.
+    sample_weight
+        shape (N,), >= 0: a row of `X_certify` stands for that many, with ``method="t"`` only.
     share
         share of the cost sample that certifies if `X_certify` is not given.
     path
@@ -156,7 +164,7 @@ def budget_for_confidence(
     """
     limit = exact(budget, "budget")
     rng = np.random.default_rng(random_state)
-    choosing, certifying = _choosing_and_certifying(problem, X_certify, share, path, rng)
+    choosing, certifying = _choosing_and_certifying(problem, X_certify, sample_weight, share, path, rng)
     chosen_by = path_of(choosing, path)
     certified, cost, bound, tested = Pruning.all_roots(choosing), 0.0, 0.0, 0
     smaller = Fraction(0)
@@ -182,6 +190,7 @@ def budget_for_confidence(
         choosing.n_rows,
         certifying.n_rows,
         tested,
+        effective_rows(certifying.weights),
     )
 
 
@@ -241,16 +250,23 @@ def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple
 
 
 def _choosing_and_certifying(
-    problem: PruningProblem, X_certify: Any, share: float, path: PruningPath | None, rng: np.random.Generator
+    problem: PruningProblem,
+    X_certify: Any,
+    sample_weight: ArrayLike | None,
+    share: float,
+    path: PruningPath | None,
+    rng: np.random.Generator,
 ) -> tuple[PruningProblem, PruningProblem]:
     """The instance that chooses, and the one that certifies."""
     if X_certify is not None:
-        certifying = on_other_rows(problem, X_certify)
+        certifying = on_other_rows(problem, X_certify, sample_weight)
         if _same_rows(problem, certifying):
             raise InvalidInputError(
                 "X_certify holds the rows of the cost sample, for which the path was computed; give other rows, or leave it out"
             )
         return problem, certifying
+    if sample_weight is not None:
+        raise InvalidInputError("sample_weight is of X_certify, which is missing; give both, or weights to the problem")
     if path is not None:
         raise InvalidInputError(
             "path was computed from all rows of the cost sample; leave it out, or give other rows as X_certify"

@@ -56,7 +56,7 @@ def one_se(evaluation: PathEvaluation, *, paired: bool = True) -> int:
     Raises
     ------
     InvalidInputError
-        with a single example, which has no standard error.
+        with a single example, or fewer than two by weight, which have no standard error.
 
     Examples
     --------
@@ -68,8 +68,9 @@ def one_se(evaluation: PathEvaluation, *, paired: bool = True) -> int:
     cost 14.12, error 0.053
     """
     allowed = evaluation.above_best_se if paired else np.full(len(evaluation.error), evaluation.error_se[evaluation.best])
-    if evaluation.n < 2:
-        raise InvalidInputError("one_se needs a standard error, and there is a single example; give more, or choose by 'knee'")
+    if np.isnan(allowed).any():
+        few = "there is a single example" if evaluation.n < 2 else "by weight there are fewer than two examples"
+        raise InvalidInputError(f"one_se needs a standard error, and {few}; give more, or choose by 'knee'")
     return within(evaluation.above_best, allowed, evaluation.error[evaluation.best])
 
 

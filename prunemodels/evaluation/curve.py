@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.nested_prunings import SHOWN_ROWS, NestedPrunings
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
+from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import leaves_of
 from formulations.shown import Card, Shown, spread
 from prunemodels.evaluation.evaluate import evaluate
@@ -163,6 +164,7 @@ def tradeoff_curve(
     *,
     costs: Costs | None = None,
     evaluation_cost: EvaluationCost = 0,
+    sample_weight: ArrayLike | None = None,
     method: str | None = None,
     parameter_name: str = "parameter",
     vote: Vote = "mean",
@@ -180,6 +182,8 @@ def tradeoff_curve(
         examples and labels, preferably ones that played no part in training, pruning or choosing.
     costs, evaluation_cost
         prices for fitted models that do not know any, as in `evaluate`; all others have their own.
+    sample_weight
+        shape (N,), >= 0: a row stands for that many, in cost as in error. Learners with stages and a `loss` take none.
     method
         name for legends; default: the prunings' own, or the name of the learner's class.
     parameter_name
@@ -207,18 +211,21 @@ def tradeoff_curve(
     cost 11.04, error 0.077
     """
     if isinstance(source, NestedPrunings):
-        seen = evaluate_path(source, X, y, vote=vote)
+        seen = evaluate_path(source, X, y, sample_weight=sample_weight, vote=vote)
         return TradeoffCurve(method or source.method, source.parameter_name, source.parameter, seen.cost, seen.error, seen.n)
     if isinstance(source, (ExitPath, Cascade)):
         if loss is not None:
             raise InvalidInputError(
                 "loss is for learners only; leave it out: an exit path has the share of wrong labels, or the mean squared error"
             )
-        policies = evaluate_exit_path(source, X, y)
+        policies = evaluate_exit_path(source, X, y, sample_weight=sample_weight)
         return TradeoffCurve(method or "exits", "lam", policies.path.lam, policies.cost, policies.error, policies.n)
     truth = np.asarray(y)
+    if sample_weight is not None and (loss is not None or isinstance(source, StagedLearner)):
+        what = "a learner with stages" if loss is None else "a loss of your own"
+        raise InvalidInputError(f"sample_weight is given for {what}, which knows no weights; leave it out")
     if isinstance(source, BoostedPath):
-        return _boosted_curve(source, X, y, method or "prune_boosted", loss)
+        return _boosted_curve(source, X, y, sample_weight, method or "prune_boosted", loss)
     if isinstance(source, StagedLearner):
         judge = loss or default_loss(source)
         errors = np.array([judge(truth, predicted) for predicted in source.staged_predict(X)])
@@ -228,37 +235,49 @@ def tradeoff_curve(
     if not models:
         raise InvalidInputError("source is an empty mapping; give at least one learner")
     values = np.array(list(models), dtype=np.float64)
-    points = [_point(model, X, y, costs, evaluation_cost, loss) for model in models.values()]
+    points = [_point(model, X, y, costs, evaluation_cost, sample_weight, loss) for model in models.values()]
     name = method or type(next(iter(models.values()))).__name__
     cost, error = np.array(points, dtype=np.float64).T
     return TradeoffCurve(name, parameter_name, values, cost, error, len(truth))
 
 
 def _point(
-    model: Any, X: Any, y: Any, costs: Costs | None, evaluation_cost: EvaluationCost, loss: LossFunction | None
+    model: Any,
+    X: Any,
+    y: Any,
+    costs: Costs | None,
+    evaluation_cost: EvaluationCost,
+    sample_weight: ArrayLike | None,
+    loss: LossFunction | None,
 ) -> tuple[float, float]:
     """Cost and error of a learner at its own prices, or of a fitted model at the prices given."""
     if isinstance(model, Learner):
-        return float(np.mean(model.prediction_cost(X))), (loss or default_loss(model))(np.asarray(y), model.predict(X))
-    seen = evaluate(model, X, y, costs=costs, evaluation_cost=evaluation_cost)
+        paid, predicted = model.prediction_cost(X), model.predict(X)
+        weights = check_weights(sample_weight, len(paid), "sample_weight", X)
+        judge = loss or default_loss(model, weights)
+        return float(np.average(paid, weights=weights)), judge(np.asarray(y), predicted)
+    seen = evaluate(model, X, y, costs=costs, evaluation_cost=evaluation_cost, sample_weight=sample_weight)
     return seen.cost, seen.error if loss is None else loss(np.asarray(y), tree_model_of(model).predict(X))
 
 
-def _boosted_curve(path: BoostedPath, X: Any, y: Any, method: str, loss: LossFunction | None) -> TradeoffCurve:
+def _boosted_curve(
+    path: BoostedPath, X: Any, y: Any, sample_weight: ArrayLike | None, method: str, loss: LossFunction | None
+) -> TradeoffCurve:
     """The curve of the prunings of a boosted model, from the cheapest to the dearest."""
     rows = path.unpruned.forest.rows(X)
-    usage, leaves = path.unpruned.usage.on(rows), leaves_of(path.unpruned.forest.ensemble, rows).T
+    weights = check_weights(sample_weight, len(rows), "sample_weight", X)
+    usage, leaves = path.unpruned.usage.on(rows, weights), leaves_of(path.unpruned.forest.ensemble, rows).T
     points = []
     for pruning in reversed(path.prunings):
         response = sum_response(pruning.forest)
         predicted = response.predictions(response.sums(pruned_ends(pruning.forest.ensemble, pruning.kept)[leaves]))
         losses = losses_of(response.classes, predicted, y)
-        error = float(np.mean(losses)) if loss is None else loss(np.asarray(y), predicted)
+        error = float(np.average(losses, weights=weights)) if loss is None else loss(np.asarray(y), predicted)
         points.append((pruning.lam, usage.cost(pruning.kept), error))
     lam, cost, found = np.array(points, dtype=np.float64).T
     return TradeoffCurve(method, "lam", lam, cost, found, len(rows))
 
 
-def default_loss(learner: Learner) -> LossFunction:
+def default_loss(learner: Learner, weights: NDArray[np.float64] | None = None) -> LossFunction:
     """Share of wrong labels for classifiers, mean squared error for all other learners."""
-    return lambda truth, predicted: float(np.mean(prediction_losses(learner, predicted, truth)))
+    return lambda truth, predicted: float(np.average(prediction_losses(learner, predicted, truth), weights=weights))

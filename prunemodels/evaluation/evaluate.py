@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from formulations.arguments import checked
+from formulations.arguments import Column, checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.bill import Bill
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.limit import Limit
 from formulations.instance.tree_loss import ERROR_RATE, usual_loss
 from formulations.shown import Card, Shown, error_name, rate
-from prunemodels.evaluation.blocks import LabelledRows, each_block, in_chunks
+from prunemodels.evaluation.blocks import LabelledRows, each_block, in_chunks, joined_weights
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
@@ -25,10 +25,13 @@ from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import tree_model_of
 from prunemodels.statements.limit_uses import LimitUse, limit_uses, use_in_words
+from prunemodels.statements.mean_bounds import Effective, effective_rows
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation(Shown):
+class Evaluation(Shown, Effective):
     """Cost and accuracy of a forest or a cascade on labelled examples.
 
     Parameters
@@ -41,8 +44,8 @@ class Evaluation(Shown):
         of the model's own ``predict``, in terms of `measure`.
     splits
         number of splits in all trees. For a cascade: of splits that a stage in use keeps; 0 if its stages are not trees.
-    n
-        number of examples.
+    n, n_effective
+        number of examples of positive weight, and how many of equal weight they are worth; see `MeanInterval`.
     task
         ``"classification"`` or ``"regression"``.
     measure
@@ -68,6 +71,7 @@ class Evaluation(Shown):
     error: float
     splits: int
     n: int
+    n_effective: float = field(repr=False)
     task: str = field(default="classification", repr=False)
     measure: str = field(default=ERROR_RATE, repr=False)
     loss: float = field(default=np.nan, repr=False)
@@ -81,7 +85,8 @@ class Evaluation(Shown):
             *(() if np.isnan(self.loss) or self.task == "regression" else (("log loss", f"{self.loss:.3g}"),)),
             ("splits", f"{self.splits:,}"),
         )
-        return Card(f"Evaluation on {self.n:,} examples", rows, notes=tuple(use_in_words(use) for use in self.uses))
+        notes = (*(use_in_words(use) for use in self.uses), *self.warnings)
+        return Card(f"Evaluation on {self.n:,} examples", rows, notes=notes)
 
 
 @checked
@@ -92,6 +97,7 @@ def evaluate(
     *,
     costs: Costs | None = None,
     evaluation_cost: EvaluationCost = 0,
+    sample_weight: Column = None,
     limits: Sequence[Limit] = (),
 ) -> Evaluation:
     """Predict X with a model of trees or a cascade, and count the cost of the predictions.
@@ -105,10 +111,12 @@ def evaluate(
         examples and labels, preferably ones that played no part in training or pruning. Each label must be one that the model was
         trained on; targets of a regression must be finite. For survival forests y is scikit-survival's array of events and times,
         and censoring is estimated from these examples. For a forest of scikit-learn X may be a table that is larger than memory,
-        a file or a `ChunkedTable`; then y is the name of a column, or an array with one label a row.
+        a file or a `ChunkedTable`; then y and `sample_weight` are names of columns, or arrays with one entry a row.
     costs, evaluation_cost
         as in `problem_from_forest`. Default: those that the forest was pruned with. A cascade knows its own prices: different
         ones are refused.
+    sample_weight
+        shape (N,), >= 0: a row stands for that many, in cost as in error.
     limits
         `Limit` objects: the answer says what predictions use of each, with a 95 % interval. A limit's rows are rows of X.
 
@@ -131,7 +139,7 @@ def evaluate(
                 "limits are about items that splits ask for; a cascade's stages may be any models: take its exits' figures, or "
                 "evaluate the models of its stages one by one"
             )
-        return evaluate_cascade(model, X, y, costs, evaluation_cost)
+        return evaluate_cascade(model, X, y, costs, evaluation_cost, sample_weight)
     trees = tree_model_of(model, several_outputs=True)
     if trees.forest is not None and in_chunks(X):
         raise UnsupportedModelError(
@@ -140,31 +148,47 @@ def evaluate(
     if limits and in_chunks(X):
         raise UnsupportedModelError("what a table in chunks uses of limits is not counted; give rows in memory, or no limits")
     uses: list[LimitUse] = []
-    splits, bills, losses = trees.ensemble.is_split, list[Bill](), list[NDArray[np.float64]]()
+    splits, bills, losses, weights = trees.ensemble.is_split, list[Bill](), list[Floats](), list[Floats]()
 
     def add(block: LabelledRows) -> None:
-        usage = trees.usage(block.X, costs, evaluation_cost=evaluation_cost)
-        more = [u.bill(splits) for u in (usage, trees.counting_features(usage))]
-        bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more
-        uses.extend(limit_uses(usage, splits, limits))
-        losses.append(trees.losses(block.X, block.labels, block.entry))
+        weights.append(block.weights)
+        if weights[-1].any() or not in_chunks(X):
+            usage = trees.usage(block.X, costs, weights[-1], evaluation_cost)
+            more = [u.bill(splits) for u in (usage, trees.counting_features(usage))]
+            bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more
+            uses.extend(limit_uses(usage, splits, limits))
+        losses.append(trees.losses(block.X, block.labels, block.entry, weights[-1]))
 
-    each_block(trees.ensemble, X, y, add, "evaluating")
+    each_block(trees.ensemble, X, y, add, "evaluating", sample_weight=sample_weight)
+    every = joined_weights(weights, X)
     cost, features = (bill.cost for bill in bills)
-    each = np.concatenate(losses)
-    error, loss = float(np.mean(each)), trees.loss(X, y)
-    return Evaluation(cost, features, error, trees.ensemble.n_splits, len(each), trees.task, trees.measure, loss, tuple(uses))
+    return Evaluation(
+        cost,
+        features,
+        error=float(np.average(np.concatenate(losses), weights=every)),
+        splits=trees.ensemble.n_splits,
+        n=int((every > 0).sum()),
+        n_effective=effective_rows(every),
+        task=trees.task,
+        measure=trees.measure,
+        loss=trees.loss(X, y, every),
+        uses=tuple(uses),
+    )
 
 
-def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:
+def evaluate_cascade(
+    cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any, sample_weight: Any
+) -> Evaluation:
     """`evaluate` for a fitted cascade; prices that contradict its own are refused."""
     stages, policy = cascade.stages_, cascade.policy_
     if costs is not None or np.any(evaluation_cost):
         check_same_prices(stages, getattr(cascade, "feature_names_in_", None), costs, evaluation_cost)
-    seen = evaluate_exit_path(cascade, X, y)
+    seen = evaluate_exit_path(cascade, X, y, sample_weight=sample_weight)
     stage, rows = seen.stages(policy), np.arange(seen.n)
     counting = unit_prices(stages)
-    features = np.nan if counting is None else float(counting.costs(cascade._rows(X))[stage, rows].mean())
+    counted = np.nan if counting is None else counting.costs(cascade._rows(X))[stage, rows]
+    features = float(np.average(counted, weights=None if counting is None else seen.weights))
     kept = int((stages.first_stage <= policy.last_stage).sum()) if isinstance(stages, TreeStages) else 0
     task = "classification" if is_classifier(cascade) else "regression"
-    return Evaluation(seen.mean_cost(policy), features, seen.mean_loss(policy), kept, seen.n, task, usual_loss(task).measure)
+    means = seen.mean_cost(policy), features, seen.mean_loss(policy)
+    return Evaluation(*means, kept, int((seen.weights > 0).sum()), effective_rows(seen.weights), task, usual_loss(task).measure)

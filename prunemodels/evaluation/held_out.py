@@ -23,9 +23,10 @@ from formulations.answers.pruning import Pruning
 from formulations.arguments import Column, Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
+from formulations.instance.cost_sample import check_weights
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
-from formulations.instance.routing import features_of, n_examples
+from formulations.instance.routing import features_of
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, rate
 from prunemodels.evaluation.blocks import LabelledRows, each_block, joined_weights
@@ -37,6 +38,7 @@ from prunemodels.models.tree_model import fitted_model
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.limit_uses import limit_uses
 from prunemodels.statements.mean_bounds import MeanInterval, Method, mean_interval
+from prunemodels.statements.wording import interval
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,12 @@ class HeldOut(Shown):
 
     def _card(self) -> Card:
         cost, measure = self.cost, self.pruning.problem.ensemble.measure
-        rows = [("cost per prediction", f"{cost.mean:.4g}", f"{cost.low:.4g} to {cost.high:.4g}")]
+        rows = [("cost per prediction", f"{cost.mean:.4g}", interval(cost, "{:.4g}".format))]
         if self.error is not None:
-            mean, low, high = (rate(x, measure, 2) for x in (self.error.mean, self.error.low, self.error.high))
-            rows.append((error_name(measure), mean, f"{low} to {high}"))
-        return Card(f"HeldOut: {cost.n:,} examples", tuple(rows), ("", "mean", f"{100 * cost.confidence:g} % interval"))
+            ends = interval(self.error, lambda x: rate(x, measure, 2))
+            rows.append((error_name(measure), rate(self.error.mean, measure, 2), ends))
+        header = ("", "mean", f"{100 * cost.confidence:g} % interval")
+        return Card(f"HeldOut: {cost.n:,} examples", tuple(rows), header, cost.warnings)
 
 
 @checked
@@ -116,7 +119,7 @@ def held_out_cost(
     costs, evaluation_cost
         as in `problem_from_forest`. Default: those of the pruning's own problem; a forest needs prices.
     sample_weight
-        shape (N,), >= 0: weights of the rows, with ``method="t"`` only.
+        shape (N,), >= 0: a row stands for that many, with ``method="t"`` only, see `prunemodels.statements.mean_bounds`.
     method
         ``"t"`` (default): Student's interval, which describes and does not guarantee. It has its confidence in the limit of many
         rows, and much less if a few rows are very dear: see `benchmarks.confidence`. ``"betting"``: holds for every number of
@@ -143,15 +146,23 @@ def held_out_cost(
 
 def _mean_cost(paid: SampleCost, weights: NDArray[np.float64], confidence: float, method: Method) -> HeldOutCost:
     """The mean of the costs of some rows, with its interval; see (1)."""
-    unequal = None if (weights == weights[0]).all() else weights
-    return HeldOutCost(**vars(paid.mean(unequal, confidence, method)), paid_once=paid.once, largest=paid.largest)
+    return HeldOutCost(**vars(paid.mean(weights, confidence, method)), paid_once=paid.once, largest=paid.largest)
 
 
 @checked
-def held_out_error(forest: Any, X: Any, y: Any, *, confidence: Share = 0.95, method: Method = "t") -> MeanInterval:
+def held_out_error(
+    forest: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    confidence: Share = 0.95,
+    method: Method = "t",
+) -> MeanInterval:
     """Share of wrong predictions, or mean error, of the forest's own ``predict`` on held-out rows, with an interval.
 
     The error of a number is squared, or for forests grown by another criterion it is the absolute error or the Poisson deviance.
+    `sample_weight`, `confidence` and `method` are as in `held_out_cost`.
 
     Raises
     ------
@@ -169,8 +180,9 @@ def held_out_error(forest: Any, X: Any, y: Any, *, confidence: Share = 0.95, met
     forest = fitted_model(forest)
     ensemble = read_trees(forest)
     check_columns(X, ensemble.names_to_check)
-    features_of(ensemble, X)
-    return mean_interval(forest_losses(forest, X, y, ensemble.loss), ensemble.loss.largest, confidence, method)
+    weights = check_weights(sample_weight, len(features_of(ensemble, X)), "sample_weight", X)
+    losses = forest_losses(forest, X, y, ensemble.loss, weights=weights)[weights > 0]
+    return mean_interval(losses, ensemble.loss.largest, confidence, method, weights[weights > 0])
 
 
 @checked
@@ -194,7 +206,7 @@ def hold_out(
         rows and labels that played no part in choosing the pruning. X may be a table that is larger than memory, a file or a
         `ChunkedTable`; then y and `sample_weight` are names of columns, or arrays.
     sample_weight
-        weights of the rows in the cost, as in `held_out_cost`; all rows weigh the same in the error, as in `evaluate`.
+        shape (N,), >= 0: a row stands for that many, in cost as in error, with ``method="t"`` only.
 
     Examples
     --------
@@ -217,13 +229,14 @@ def hold_out(
         paid.append(row_costs[weight > 0])
         weights.append(weight[weight > 0])
         if pruned is not None:
-            losses.append(forest_losses(pruned, block.X, block.y, loss, block.entry))
+            losses.append(forest_losses(pruned, block.X, block.y, loss, block.entry, weights=weight)[weight > 0])
 
     each_block(usage.ensemble, X, y, add, "counting costs", sample_weight=sample_weight)
     largest = usage.largest_row_cost(kept)
     together = SampleCost(np.minimum(np.concatenate(paid), largest), usage.once_cost(kept), largest)
-    cost = _mean_cost(together, joined_weights(weights, X), confidence, method)
-    error = mean_interval(np.concatenate(losses), loss.largest, confidence, method) if losses else None
+    every = joined_weights(weights, X)
+    cost = _mean_cost(together, every, confidence, method)
+    error = mean_interval(np.concatenate(losses), loss.largest, confidence, method, every) if losses else None
     return HeldOut(pruning, cost, error)
 
 
@@ -267,8 +280,7 @@ def held_out_changes(
 
     `forest` is the one before pruning, and the same examples judge both, so that differences are paired.
     """
-    loss, weights = problem.ensemble.loss, np.zeros(n_examples(problem.X))
-    weights[problem.rows] = problem.weights
+    loss, weights = problem.ensemble.loss, problem.usage.every_weight
 
     def seen(model: Any, kept: NDArray[np.bool_]) -> tuple[SampleCost, NDArray[np.float64]]:
         losses = forest_losses(model, problem.X, y, loss, weights=weights)[problem.rows]

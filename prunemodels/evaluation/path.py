@@ -4,7 +4,7 @@ For each row k of the path, over n examples of weights w_i > 0,
 
     cost_k  = (items paid once)  +  sum w_i x_i / sum w_i         x_i: what example i buys, and its evaluation           (1)
     error_k = sum w_i l_i / sum w_i                               l_i: loss of the *forest*, see `TreeLoss`       (2)
-    se      = sqrt( n / (n - 1)  sum w_i^2 (v_i - mean)^2 ) / sum w_i          of a mean of v_i                          (3)
+    se      = (7) of `prunemodels.statements.mean_bounds`                      of a mean of v_i                          (3)
 
 (3) applied to l_i is the standard error of the error itself. Two rows of the path err on much the same examples, so their
 *difference* is known better: its standard error is (3) applied to the paired differences of losses. Differences are taken to
@@ -39,6 +39,7 @@ from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.models.forests.labels import true_outputs
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.points import ROUNDING
+from prunemodels.statements.mean_bounds import LEAST, Effective, effective_rows, squared_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +56,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class PathEvaluation(Shown):
+class PathEvaluation(Shown, Effective):
     """Cost and error of every row of a path on given examples; arrays have one entry a row of the path.
 
     Parameters
@@ -64,8 +65,8 @@ class PathEvaluation(Shown):
         the path.
     vote
         how the trees' predictions are combined to the forest's.
-    n
-        number of examples of positive weight.
+    n, n_effective
+        number of examples of positive weight, and how many of equal weight they are worth; see `MeanInterval`.
     cost, cost_se
         (1) and its standard error, in the unit of the prices.
     error, error_se
@@ -81,8 +82,8 @@ class PathEvaluation(Shown):
 
     Notes
     -----
-    Standard errors are NaN if there is a single example. Standard errors below about 1e-7 of their mean are lost in rounding and
-    reported as 0.
+    Standard errors are NaN if there is a single example, or if fewer than two are left by weight. Standard errors below about
+    1e-7 of their mean are lost in rounding and reported as 0.
 
     Examples
     --------
@@ -98,6 +99,7 @@ class PathEvaluation(Shown):
     path: NestedPrunings
     vote: Vote
     n: int
+    n_effective: float
     cost: Floats
     cost_se: Floats
     error: Floats
@@ -130,7 +132,7 @@ class PathEvaluation(Shown):
             (
                 f"{self.path.parameter[k]:.4g}",
                 f"{self.cost[k]:.4g}",
-                f"{rate(self.error[k], measure, 2)} ± {rate(self.error_se[k], measure, 2)}",
+                rate(self.error[k], measure, 2) + (f" ± {rate(self.error_se[k], measure, 2)}" if self.is_told else ""),
             )
             for k in rows
         )
@@ -139,7 +141,7 @@ class PathEvaluation(Shown):
             f"PathEvaluation: {len(self.cost):,} prunings on {self.n:,} examples",
             (unpruned, *shown),
             (self.path.parameter_name, "cost per prediction", "error of the forest"),
-            (f"Least error: {rate(self.error[self.best], measure, 2)}, at a cost of {self.cost[self.best]:.4g}.",),
+            (f"Least error: {rate(self.error[self.best], measure, 2)}, at a cost of {self.cost[self.best]:.4g}.", *self.warnings),
         )
 
     def __repr__(self) -> str:
@@ -162,7 +164,7 @@ def evaluate_path(path: NestedPrunings, X: Any, y: Any, *, sample_weight: Column
         was trained on. X may be a table that is larger than memory, a file or a `ChunkedTable`, with the same numbers, bit for
         bit; then y and `sample_weight` are names of columns, or arrays. Such a table is read three times.
     sample_weight
-        w, shape (N,), >= 0: weights of the examples in cost and error.
+        w, shape (N,), >= 0: a row stands for that many, in cost as in error.
     vote
         ``"mean"``: what scikit-learn's forests predict, the class of largest mean fraction over the trees. ``"majority"``: the
         class that most trees predict; in a tie, the first. For regression only the mean is allowed. On a path without
@@ -208,9 +210,9 @@ def sweep_path(
     if vote == "majority" and ensemble.task == "regression":
         raise InvalidInputError("vote is 'majority'; give 'mean': the forest predicts numbers")
     check_columns(X, ensemble.names_to_check)
-    X = X if hasattr(X, "shape") else np.asarray(X)
+    table, X = X, X if hasattr(X, "shape") else np.asarray(X)
     X = X.tocsr() if hasattr(X, "tocsr") and ensemble.made is None else features_of(ensemble, X)
-    weights = check_weights(sample_weight, n_examples(X), "sample_weight")
+    weights = check_weights(sample_weight, n_examples(X), "sample_weight", table)
     found, terms = true_outputs(ensemble, y, n_examples(X), unknown=unknown, weights=weights), None
     if isinstance(found, CensoredSample):
         truth, terms = np.stack([found.place, found.case_weight], axis=1), np.stack([found.at_risk, found.after])
@@ -219,7 +221,9 @@ def sweep_path(
     if ensemble.loss.name == "poisson":
         check_counts(truth)
     counted = np.flatnonzero(weights > 0)
-    sweep = _Sweep(path, X, truth, weights, counted, _votes(ensemble, vote), terms)
+    both = np.stack([weights, np.zeros_like(weights)])
+    both[1, counted] = squared_weights(weights[counted])
+    sweep = _Sweep(path, X, truth, both, counted, _votes(ensemble, vote), terms)
     costs, once, losses = sweep.run(0, with_costs=True)
     w, n = weights[counted], len(counted)
     paid, error = costs[:, 0] / w.sum(), losses[:, 0] / w.sum()
@@ -231,6 +235,7 @@ def sweep_path(
         path,
         vote,
         n,
+        effective_rows(w),
         cost[1:],
         _standard_error(costs, paid, w)[1:],
         error[1:],
@@ -264,7 +269,7 @@ class _Sweep:
     path: NestedPrunings
     X: Any
     truth: Floats
-    weights: Floats
+    weights: Floats  # shape (2, N): w and q of `path_sweeps`
     counted: NDArray[np.int64]
     value: Floats
     terms: Floats | None
@@ -278,23 +283,24 @@ class _Sweep:
         size = max(1, BLOCK_BYTES // (8 * ensemble.n_trees + 8 * self.value.shape[1] + 16 * p.costs.n_items + 32))
         for first in range(0, len(self.counted), size):
             block = self.counted[first : first + size]
-            usage = on_features.on(self.X[block], self.weights[block])
+            weights = self.weights[:, block]
+            usage = on_features.on(self.X[block], weights[0])
             truth, leaves = self.truth[block], self.path.single_leaves_vote
-            sample = (usage.routing, end, self.value, truth, usage.weights)
+            sample = (usage.routing, end, self.value, truth, weights)
             walk_losses(ensemble, *sample, reference, losses, single_leaves_vote=leaves, terms=self.terms)
             if with_costs:
-                once = walk_costs(usage, end, costs)
+                once = walk_costs(usage, end, weights, costs)
         ending = np.bincount(np.maximum(once, 0), weights=p.costs.price, minlength=positions + 1)
         paid_once = ending[::-1].cumsum()[::-1][1:]
         return costs[::-1].cumsum(axis=0)[::-1], paid_once, losses.cumsum(axis=0)
 
 
 def _standard_error(sums: Floats, mean: Floats, weights: Floats) -> Floats:
-    """(3), one a position, from sum w^2 v and sum w^2 v^2: the last two of the sums."""
+    """(3), one a position, from sum q v and sum q v^2: the last two of the sums."""
     linear, square = sums[:, -2], sums[:, -1]
-    n, squares = len(weights), float(weights @ weights)
-    if n < 2:
+    if effective_rows(weights) < LEAST:
         return np.full(len(mean), np.nan)
+    squares = float(squared_weights(weights).sum())
     spread = square - 2 * mean * linear + mean**2 * squares
     spread[spread < 1e-14 * np.maximum(square, mean**2 * squares)] = 0.0
-    return np.asarray(np.sqrt(n / (n - 1) * spread) / weights.sum())
+    return np.asarray(np.sqrt(spread) / weights.sum())

@@ -8,9 +8,10 @@ one position, its end, and is a leaf or gone from there on,
 so a row's leaf in a tree changes only where the topmost of some splits on its path ends. A row makes a purchase at all positions
 before the largest end of the splits that need it. Sums over the rows are kept as differences between neighbouring positions:
 
-    losses:  sum w l,  sum w^2 l,  sum w^2 l^2,  sum w^2 d,  sum w^2 d^2,   d = l - (loss at a reference position)       (2)
-    costs:   sum w x,  sum w^2 x,  sum w^2 x^2                                                                          (3)
+    losses:  sum w l,  sum q l,  sum q l^2,  sum q d,  sum q d^2,   d = l - (loss at a reference position)               (2)
+    costs:   sum w x,  sum q x,  sum q x^2                                                                              (3)
 
+where q are the squares of the weights w as standard errors take them, see `prunemodels.statements.mean_bounds`, (7).
 Losses are summed from position 0 forwards and costs from the last position backwards, so that small sums consist of small terms.
 """
 
@@ -96,6 +97,8 @@ def walk_losses(
         False: from position 1 on, trees that are single leaves do not vote, unless all trees are.
     terms
         for survival trees, ``at_risk`` and ``after`` of the `CensoredSample`, shape (2, C).
+    weights
+        shape (2, N): w and q.
     """
     kind = KINDS.index(ensemble.loss.name)
     costs = terms if terms is not None else ensemble.loss.matrix if ensemble.loss.costs else np.zeros((1, 1))
@@ -135,8 +138,10 @@ def _voters(ensemble: Ensemble, end: NDArray[np.int32], position: int, single_le
     return voters
 
 
-def walk_costs(usage: Usage, end: NDArray[np.int32], sums: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Add the differences of (3), back from the last position, to `sums`, shape (K + 1, 3).
+def walk_costs(
+    usage: Usage, end: NDArray[np.int32], weights: NDArray[np.float64], sums: NDArray[np.float64]
+) -> NDArray[np.int32]:
+    """Add the differences of (3), back from the last position, to `sums`, shape (K + 1, 3); `weights` as in `walk_losses`.
 
     Returns
     -------
@@ -150,7 +155,7 @@ def walk_costs(usage: Usage, end: NDArray[np.int32], sums: NDArray[np.float64]) 
     purchases = by_falling_end(np.flatnonzero(by_row > 0), by_row)
     evaluated = by_falling_end(np.flatnonzero(usage.split_price > 0), end)
     reached = usage.routing.reached(usage.ensemble.tree_of)
-    _walk_costs(purchases, by_row, price, evaluated, end, usage.split_price, reached, usage.weights, np.zeros(n), sums)
+    _walk_costs(purchases, by_row, price, evaluated, end, usage.split_price, reached, weights, np.zeros(n), sums)
     return for_all
 
 
@@ -164,29 +169,30 @@ def _walk_costs(  # type: ignore[no-untyped-def]
     purchases, by_row, item_price, evaluated, end, split_price, reached, weights, paid, sums
 ):
     """Going back, add to each row's cost at a position all purchases and evaluations that end right after it."""
-    n = weights.shape[0]
+    n = weights.shape[1]
     b, s = 0, 0
     for position in range(sums.shape[0] - 1, -1, -1):
         while b < purchases.shape[0] and by_row[purchases[b]] > position:
             i = purchases[b] % n
-            _pay(i, item_price[purchases[b] // n], weights[i], paid, sums[position])
+            _pay(i, item_price[purchases[b] // n], weights, paid, sums[position])
             b += 1
         while s < evaluated.shape[0] and end[evaluated[s]] > position:
             h = evaluated[s]
             for j in range(reached.start[h], reached.stop[h]):
                 i = np.int64(reached.order[reached.tree_of[h], j])  # as above, so that `_pay` is compiled once
-                _pay(i, split_price[h], weights[i], paid, sums[position])
+                _pay(i, split_price[h], weights, paid, sums[position])
             s += 1
 
 
 @njit(cache=True)
-def _pay(i, price, w, paid, sums):  # type: ignore[no-untyped-def]
+def _pay(i, price, weights, paid, sums):  # type: ignore[no-untyped-def]
     """Add a price to the cost of row i, and to the sums (3)."""
     before = paid[i]
     paid[i] = before + price
+    w, q = weights[0, i], weights[1, i]
     sums[0] += w * price
-    sums[1] += w * w * price
-    sums[2] += w * w * (paid[i] * paid[i] - before * before)
+    sums[1] += q * price
+    sums[2] += q * (paid[i] * paid[i] - before * before)
 
 
 @njit(cache=True)
@@ -264,12 +270,12 @@ def _let_all_vote_if_none_does(ballot):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _move(i, old, new, old_difference, new_difference, weights, sums):  # type: ignore[no-untyped-def]
     """Replace a loss in the sums (2)."""
-    w = weights[i]
+    w, q = weights[0, i], weights[1, i]
     sums[0] += w * (new - old)
-    sums[1] += w * w * (new - old)
-    sums[2] += w * w * (new * new - old * old)
-    sums[3] += w * w * (new_difference - old_difference)
-    sums[4] += w * w * (new_difference * new_difference - old_difference * old_difference)
+    sums[1] += q * (new - old)
+    sums[2] += q * (new * new - old * old)
+    sums[3] += q * (new_difference - old_difference)
+    sums[4] += q * (new_difference * new_difference - old_difference * old_difference)
 
 
 @njit(cache=True)

@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
@@ -32,7 +33,7 @@ from prunemodels.evaluation.held_out import held_out_changes, on_other_rows
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.mean_bounds import MeanInterval
-from prunemodels.statements.wording import amount, error, interval
+from prunemodels.statements.wording import amount, error
 from solvers.budgets import solve_limits
 from solvers.budgets.limits.solve import LimitMethod
 from solvers.budgets.solve import solve_budget
@@ -116,20 +117,18 @@ class BudgetTradeoff(Shown):
         unpruned = Pruning.unpruned(self.prunings[0].problem)
         rows = [("none", amount(first.cost_before.mean), error(first.error_before.mean, measure), "", f"{unpruned.n_splits:,}")]
         for budget, pruning, seen in zip(self.budgets, self.prunings, self.changes, strict=True):
-            d = seen.increase
             rows.append(
                 (
                     amount(budget),
                     amount(seen.cost_after.mean),
                     error(seen.error_after.mean, measure),
-                    interval(d.low, d.high, measure),
+                    seen.increase_interval,
                     f"{pruning.n_splits:,}",
                 )
             )
         heading = f"change of error ({100 * first.confidence:g} %)"
-        return Card(
-            f"Budgets, on {first.n:,} held-out examples", tuple(rows), ("budget", "cost", error_name(measure), heading, "splits")
-        )
+        header = ("budget", "cost", error_name(measure), heading, "splits")
+        return Card(f"Budgets, on {first.n:,} held-out examples", tuple(rows), header, first.warnings)
 
     def __repr__(self) -> str:
         return self._card().text()
@@ -142,6 +141,7 @@ def budget_tradeoff(
     X: Any,
     y: Any,
     *,
+    sample_weight: ArrayLike | None = None,
     budgets: Sequence[Price] | Count | None = None,
     also: Sequence[tuple[Price, Pruning]] = (),
     time_limit: Seconds | None = None,
@@ -157,6 +157,8 @@ def budget_tradeoff(
         the forest before pruning.
     X, y
         examples and labels that played no part in training, pruning or choosing.
+    sample_weight
+        shape (N,), >= 0: a row of X stands for that many, in cost as in error.
     budgets
         the largest mean cost of an example of the cost sample, in the unit of the prices. Or their number: so many equal steps
         up to the unpruned forest's cost. Default: `SHARES` of the unpruned forest's cost.
@@ -194,7 +196,8 @@ def budget_tradeoff(
     falling = sorted(found, reverse=True)
     check_columns(X, problem.ensemble.names_to_check)
     prunings = tuple(found[b] for b in falling)
-    changes = held_out_changes(on_other_rows(problem, X), [p.kept for p in prunings], forest, y, confidence)
+    held_out = on_other_rows(problem, X, sample_weight)
+    changes = held_out_changes(held_out, [p.kept for p in prunings], forest, y, confidence)
     return BudgetTradeoff(tuple(falling), prunings, tuple(changes))
 
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from formulations.arguments import NotNegative, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
+from formulations.instance.cost_sample import in_order_of
 from prunemodels.exits.exit_path import Choice, ExitPath, check_learning, learn_exit_path
 from prunemodels.exits.fitting import (
     Division,
@@ -132,8 +133,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             )
         table = table_of(stages, X)
         keep_columns(self, stages)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        rows = Sample(X, np.asarray(y), weight)
+        weight = None if sample_weight is None else in_order_of(X, sample_weight, "sample_weight")
+        rows = Sample(X, np.asarray(y), None if weight is None else np.asarray(weight, dtype=np.float64))
         self.own_rows_ = np.arange(len(rows))
         return Judged(stages, table, rows, np.zeros(len(rows), dtype=np.int64))
 
@@ -142,7 +143,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     ) -> Sample | list[Division]:
         """The rows that no stage is trained on: those given, else divisions of the sample."""
         if X_valid is not None:
-            return without_weight_zero(labelled(self, self._as_trained(X_valid), y_valid, sample_weight_valid, "valid"))
+            weight = in_order_of(X_valid, sample_weight_valid, "sample_weight_valid")
+            return without_weight_zero(labelled(self, self._as_trained(X_valid), y_valid, weight, "valid"))
         return divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
 
     @property

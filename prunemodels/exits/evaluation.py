@@ -129,7 +129,7 @@ def evaluate_exit_path(
     X, y
         examples and labels, each one that the stages were trained on. Costs need no labels.
     sample_weight
-        shape (N,), >= 0: weights of the rows in both means.
+        shape (N,), >= 0: a row stands for that many, in cost as in error.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def evaluate_exit_path(
     alone, stack = table_of(path.stages, rows), path.learned.stack
     table = alone if stack is None else stack.table(alone)
     truth = None if y is None else class_numbers(path.stages.classes, y, table.n_rows)
-    weights = check_weights(sample_weight, table.n_rows, "sample_weight")
+    weights = check_weights(sample_weight, table.n_rows, "sample_weight", X)
     return ExitPathEvaluation(path, table, truth, weights, doubts_of(path.learned.doubt, table), alone.value[-1])
 
 

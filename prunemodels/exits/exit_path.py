@@ -312,7 +312,7 @@ def learn_exit_path(
     y
         labels of these rows.
     sample_weight
-        their weights, in error and cost.
+        shape (N,), >= 0: a row stands for that many, in cost as in error.
     fold
         shape (N,): 0 for rows whose outputs are those of `stages`; other numbers for rows that have outputs of stages which were
         fitted in the same way on other folds. Their doubts are aligned, see `prunemodels.exits.doubt.aligned`. Default: all 0.

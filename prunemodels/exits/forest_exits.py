@@ -18,6 +18,7 @@ from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.arguments import Count, Seed, checked
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import in_order_of
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
@@ -65,7 +66,7 @@ def exit_path(
     n_stages
         number of prunings that become stages, spread over the cost, densely where it is low; long gaps of the path add stages.
     sample_weight
-        weights of the examples, in error and cost.
+        shape (N,), >= 0: a row stands for that many, in cost as in error.
     stack, doubt, n_levels
         see `learn_exit_path`.
     max_rounds, max_latency
@@ -100,6 +101,7 @@ def exit_path(
     if not 2 <= n_stages <= MOST_STAGES:
         raise InvalidInputError(f"n_stages is {n_stages}; give a number from 2 to {MOST_STAGES:,}, one stage has no exit")
     limits = wait_limits(max_rounds, max_latency)
+    sample_weight = in_order_of(X, sample_weight, "sample_weight")
     _check(ensemble, X, y, sample_weight)
     stages = path_stages(path, n_stages)
     table, late = table_of(stages, X), limits.late(stages, X)

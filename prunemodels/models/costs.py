@@ -164,7 +164,7 @@ def staged_costs(
     if stages.shape != (ensemble.n_trees,) or (stages < 0).any():
         raise InvalidInputError(f"stage has shape {stages.shape}; give one number >= 0 for each of {ensemble.n_trees} trees")
     first, n_stages = stages[ensemble.tree_of], int(stages.max(initial=-1)) + 1
-    weights = check_weights(sample_weight, n_examples(X), "sample_weight")
+    weights = check_weights(sample_weight, n_examples(X), "sample_weight", X)
     paid, done = np.zeros(n_stages), 0
     for usage in _by_blocks(ensemble, X, costs, evaluation_cost, n_stages):
         paid += usage.stage_costs(first, n_stages) @ weights[done : done + usage.n_rows]

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d, validate_data
 
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import in_order_of
 from formulations.sparse_arrays import without_duplicates
 
 
@@ -63,7 +64,7 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Sampl
     rows, y = validate_data(estimator, _summed(X), y, y_numeric=not is_classifier(estimator), **_rows_as(estimator))
     if is_classifier(estimator):
         check_classification_targets(y)
-    return Sample(named(estimator, rows), y, weights_of(sample_weight, rows))
+    return Sample(named(estimator, rows), y, weights_of(sample_weight, X))
 
 
 def check_distinct_columns(X: Any) -> None:
@@ -75,7 +76,7 @@ def check_distinct_columns(X: Any) -> None:
 
 def other_sample(estimator: Any, X: Any, y: Any, sample_weight: Any, name: str) -> Sample:
     """Further examples, checked against the estimator's training sample."""
-    return labelled(estimator, rows_to_predict(estimator, X), y, sample_weight, name)
+    return labelled(estimator, rows_to_predict(estimator, X), y, in_order_of(X, sample_weight, "sample_weight"), name)
 
 
 def labelled(estimator: Any, rows: Any, y: Any, sample_weight: Any, name: str) -> Sample:
@@ -113,11 +114,12 @@ def _summed(X: Any) -> Any:
     return without_duplicates(X, "X", rounded=True) if issparse(X) else X
 
 
-def weights_of(sample_weight: Any, rows: Any) -> NDArray[np.float64] | None:
-    """Checked weights, one for each row; None if none are given."""
+def weights_of(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+    """Checked weights, one for each row of X; None if none are given."""
     if sample_weight is None:
         return None
-    weights = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
+    sample_weight = in_order_of(X, sample_weight, "sample_weight")
+    weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
     if not weights.any():  # scikit-learn from 1.9 on refuses them itself
         raise InvalidInputError("sample_weight is 0 everywhere; it must contain at least one non-zero number")
     return weights

@@ -21,6 +21,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost
+from formulations.instance.cost_sample import in_order_of
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, leaves_of
 from formulations.instance.tree_loss import usual_loss
@@ -181,6 +182,7 @@ class TreeModel:
         """What predictions of X cost; arguments as in `problem_from_forest`."""
         costs, evaluation_cost = self.priced(costs, evaluation_cost)
         items, evaluation = self.items(costs), self.per_feature(evaluation_cost)
+        sample_weight = in_order_of(X, sample_weight, "sample_weight")  # the rows may have no index
         return Usage.build(self.ensemble, items, self.rows(X), sample_weight=sample_weight, evaluation_cost=evaluation)
 
     def per_feature(self, prices: Any) -> Any:
@@ -191,7 +193,7 @@ class TreeModel:
         """The same rows at a price of 1 for each column and free evaluation: the cost counts distinct columns."""
         if self.forest is None or not self.forest.category_columns:
             return usage.counting_features()
-        return Usage.build(self.ensemble, self.items(1), usage.X)
+        return Usage.build(self.ensemble, self.items(1), usage.X, sample_weight=usage.every_weight)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels or numbers, shape (n,): those of the model's own ``predict``."""
@@ -215,10 +217,12 @@ class TreeModel:
         rows = self._features(X)
         return float(np.average(loss_of(self.forest, y, len(rows)).values(self.forest.margins(rows)), weights=sample_weight))
 
-    def losses(self, X: Any, y: Any, entry: Callable[[int], str] | None = None) -> NDArray[np.float64]:
-        """The loss of each row's prediction, see `measure`; shape (n,). Messages call the label of row i ``entry(i)``."""
+    def losses(
+        self, X: Any, y: Any, entry: Callable[[int], str] | None = None, weights: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """The loss of each row's prediction, see `measure` and `forest_losses`; shape (n,)."""
         if self.forest is None:
-            return forest_losses(self.model, X, y, self.ensemble.loss, entry)
+            return forest_losses(self.model, X, y, self.ensemble.loss, entry, weights=weights)
         return losses_of(self.classes, self.predict(X), y, entry)
 
 

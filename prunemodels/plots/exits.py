@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from formulations.arguments import checked
@@ -47,7 +47,15 @@ FEWEST_ROWS = 5
 
 @checked
 @styled
-def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Price | None = None, unit: str = "") -> Figure:
+def plot_exits(
+    source: Cascade | ExitPath,
+    X: Any,
+    y: Any = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    budget: Price | None = None,
+    unit: str = "",
+) -> Figure:
     """Draw where rows stop, for all policies and for one of them by stage, and what the rows that stop at each stage have bought.
 
     Parameters
@@ -58,6 +66,8 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
         examples, preferably ones that nothing was learned from.
     y
         their labels: with them, the error of the rows that stop at each stage is written beside the bars.
+    sample_weight
+        shape (N,), >= 0: a row stands for that many.
     budget
         budget of the policy to show; default: the cascade's own policy, or for a path the one that ``"one_se"`` chooses.
     unit
@@ -80,7 +90,7 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
     >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
     >>> figure = pm.plots.plot_exits(exits, X_test, y_test, budget=10)
     """
-    stops = stops_of(shown_cascade(source, budget), X, y)
+    stops = stops_of(shown_cascade(source, budget), X, y, sample_weight=sample_weight)
     n_items = min(int(stops.bought.any(axis=1).sum()), MOST_ITEMS)
     height = 2.6 + 0.27 * max(stops.used.size, 8)
     width = 0.22 * max(n_items, 4)
@@ -88,7 +98,7 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
     policies, bars, items = figure.subplots(1, 3, width_ratios=[4.2, 2.4, width])
     share = stops.by_policy()
     colour = colours_of(share)
-    own = float(stops.cost.mean() + stops.evaluation.table.once[int(stops.stage.max())])
+    own = float(stops.cost @ stops.evaluation.share + stops.evaluation.table.once[int(stops.stage.max())])
     draw_policies(policies, stops, share, colour, own, "shown on the right")
     policies.set_xlabel(cost_label(unit, "mean cost of a policy"))
     draw_bars(bars, stops, colour)

@@ -85,7 +85,7 @@ def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning,
             "chosen is a pruning of another model than path; take one of path.prunings, or path.at_cost(budget)"
         )
     rows = before.forest.rows(X)
-    weight = check_weights(shown.sample_weight, len(rows), "sample_weight")
+    weight = check_weights(shown.sample_weight, len(rows), "sample_weight", X)
     counted, usage, leaves = weight > 0, before.usage.on(rows, weight), leaves_of(ensemble, rows).T
     paid, errors, losses, answers = [], [], [], []
     for pruning in (before, chosen):
@@ -105,6 +105,6 @@ def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning,
         change_of((paid[0], paid[1]), (errors[0], errors[1]), weights, confidence, loss=loss),
         (losses[0], losses[1]),
         item_costs(usage, (before.kept, chosen.kept), ensemble.names[: before.forest.n_columns] if made is None else made.names),
-        tradeoff_curve(path, X, y),
+        tradeoff_curve(path, X, y, sample_weight=weight),
         by_class(before.forest.classes, np.asarray(y)[counted], weights, answers, usage.costs, confidence, shown.positive),
     )

@@ -104,7 +104,7 @@ def by_class(
     names = [str(label) for label in classes.tolist()]
     if positive is not None and str(positive) not in names:
         raise InvalidInputError(f"positive is {positive!r}, which is none of the classes {names}; name one of them")
-    k = int((truth == classes[1]).mean() <= 0.5) if positive is None else names.index(str(positive))
+    k = int(np.average(truth == classes[1], weights=weights) <= 0.5) if positive is None else names.index(str(positive))
     ill = truth == classes[k]
     if ill.all() or not ill.any():
         if positive is None:

@@ -36,10 +36,10 @@ from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.evidence import Evidence, evidence_of_cascade
-from prunemodels.report_page.facts import Mark, PageOptions, Tradeoff, half_width, table_or_array
+from prunemodels.report_page.facts import Mark, PageOptions, Tradeoff, half_width, table_or_array, told
 from prunemodels.report_page.purchases import Purchase, purchases
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
-from prunemodels.statements.mean_bounds import standard_error
+from prunemodels.statements.mean_bounds import effective_rows, standard_error
 from prunemodels.statements.wording import amount, count, error, share
 
 Floats = NDArray[np.float64]
@@ -215,7 +215,7 @@ def gather_cascade(
     shown = PageOptions(**options)
     if isinstance(source, Cascade) and not hasattr(source, "exit_path_"):
         raise NotFittedForestError.of(source)
-    given = _given(X, y, shown.sample_weight)
+    given = counted_rows(X, y, shown.sample_weight)
     cascade = shown_cascade(source, budget)
     limit: Price | None = getattr(source, "budget", None) if budget is None else budget
     on_rows = None if given is None else judged_on(cascade, *given, shown.confidence, shown.positive)
@@ -230,7 +230,7 @@ def gather_cascade(
     )
 
 
-def _given(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, NDArray[Any], Floats] | None:
+def counted_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, NDArray[Any], Floats] | None:
     """The rows of positive weight, their labels and weights; None where no rows were given."""
     if X is None and y is None and sample_weight is None:
         return None
@@ -241,7 +241,7 @@ def _given(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, NDArra
     n, truth = n_examples(rows), np.asarray(y)
     if truth.shape != (n,):
         raise InvalidInputError(f"y has shape {truth.shape}, X has {n} rows: give one label each")
-    weights = check_weights(sample_weight, n, "sample_weight")
+    weights = check_weights(sample_weight, n, "sample_weight", rows)
     counted = np.flatnonzero(weights > 0)
     if counted.size < 2:
         raise InvalidInputError(f"X has {counted.size} examples of positive weight; give 2 or more, or no examples at all")
@@ -273,9 +273,9 @@ def _tradeoff(cascade: Cascade, on_rows: OnRows | None) -> Tradeoff:
     cost, error, single_cost, single_error = path.held_out_cost, path.held_out_error, path.single_cost, path.single_error
     own = cascade.held_out_cost_, cascade.held_out_error_
     if on_rows is not None:
-        seen, ends = on_rows.stops.evaluation, on_rows.change.error_after
+        seen, ends = on_rows.stops.evaluation, told(on_rows.change.error_after)
         errors = np.array([standard_error(seen.losses(k), seen.weights) for k in range(len(seen.path))])
-        cost, error, half = seen.cost, seen.error, half_width(errors, seen.n, ends.confidence)
+        cost, error, half = seen.cost, seen.error, half_width(errors, effective_rows(seen.weights), on_rows.change.confidence)
         single_cost, single_error = seen.table.cost @ seen.share + seen.table.once, seen.loss @ seen.share
         own = seen.mean_cost(policy), seen.mean_loss(policy)
     singles = enumerate(zip(single_cost.tolist(), single_error.tolist(), strict=True))

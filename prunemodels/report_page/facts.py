@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from sklearn.utils import _safe_indexing
 
 from formulations.answers.budget_solution import BudgetSolution
@@ -40,7 +39,7 @@ from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.evidence import Evidence, evidence_of
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.limit_uses import transferable
-from prunemodels.statements.mean_bounds import MeanInterval
+from prunemodels.statements.mean_bounds import MeanInterval, quantile
 from prunemodels.statements.wording import is_overrun
 
 POINTS = 16
@@ -94,12 +93,17 @@ class Tradeoff:
         return self.marks[-1]
 
 
+def told(interval: MeanInterval) -> MeanInterval | None:
+    """The interval; None where it cannot be told."""
+    return interval if interval.is_told else None
+
+
 def before_and_after(change: HeldOutChange) -> tuple[Mark, Mark]:
     """The model before pruning and the chosen pruning, on held-out examples."""
     h = change
     return (
-        Mark("unpruned", "unpruned", h.cost_before.mean, h.error_before.mean, h.error_before),
-        Mark("chosen", "the chosen pruning", h.cost_after.mean, h.error_after.mean, h.error_after),
+        Mark("unpruned", "unpruned", h.cost_before.mean, h.error_before.mean, told(h.error_before)),
+        Mark("chosen", "the chosen pruning", h.cost_after.mean, h.error_after.mean, told(h.error_after)),
     )
 
 
@@ -133,7 +137,7 @@ class Facts:
     def tradeoff(self) -> Tradeoff:
         """The forest's own error along the path, on the held-out examples."""
         along, change = self.along_path, self.held_out
-        half = half_width(along.error_se, along.n, change.confidence)
+        half = half_width(along.error_se, along.n_effective, change.confidence)
         return Tradeoff(along.cost, along.error, half, ("pruning", "prunings"), before_and_after(change))
 
     @property
@@ -219,11 +223,9 @@ def spread(cost: NDArray[np.float64], points: int = POINTS) -> list[int]:
     return sorted({int(np.abs(cost - target).argmin()) for target in targets} | {0, len(cost) - 1})
 
 
-def half_width(standard_error: NDArray[np.float64], n: int, confidence: float) -> NDArray[np.float64]:
-    """Half the width of the interval of each mean over n examples."""
-    quantile = float(stats.t.ppf((1 + confidence) / 2, max(1, n - 1)))
-    half: NDArray[np.float64] = quantile * np.nan_to_num(standard_error)
-    return half
+def half_width(standard_error: NDArray[np.float64], n_effective: float, confidence: float) -> NDArray[np.float64]:
+    """Half the width of the interval of each mean over so many effective examples; 0 where it cannot be told."""
+    return quantile(confidence, max(2.0, n_effective)) * np.nan_to_num(standard_error)
 
 
 def item_counts(items: Sequence[ItemCost]) -> tuple[int, int, int]:

@@ -80,7 +80,7 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
     budget
         only for a cascade or an exit path: show the policy of least error within this mean cost.
     sample_weight
-        shape (N,), >= 0: weights of the held-out examples, in cost and error.
+        shape (N,), >= 0: a held-out example stands for that many, in cost as in error.
     confidence
         confidence of the intervals, which are two-sided Student intervals of means and of means of paired differences. They
         describe and do not guarantee: see `prunemodels.hold_out`.

@@ -10,7 +10,7 @@ difference is known better than either figure: its interval is that of the mean 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from formulations.instance.tree_loss import TreeLoss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, is_rate
 from prunemodels.statements.limit_uses import LimitUse, use_in_words
-from prunemodels.statements.mean_bounds import MeanInterval, Method, mean_interval, paired_interval
+from prunemodels.statements.mean_bounds import Effective, MeanInterval, Method, effective_rows, mean_interval, paired_interval
 from prunemodels.statements.wording import POINTS, amount, change, count, error, interval
 
 SMALL = 0.01
@@ -28,13 +28,13 @@ SMALL = 0.01
 
 
 @dataclass(frozen=True)
-class HeldOutChange(Shown):
+class HeldOutChange(Shown, Effective):
     """Cost and error before and after, on held-out examples.
 
     Parameters
     ----------
-    n
-        number of examples of positive weight.
+    n, n_effective
+        number of examples of positive weight, and how many of equal weight they are worth; see `MeanInterval`.
     cost_before, cost_after, error_before, error_after
         means with their intervals; costs include items that are paid once for all examples.
     saving, increase
@@ -57,6 +57,7 @@ class HeldOutChange(Shown):
     """
 
     n: int
+    n_effective: float
     confidence: float
     cost_before: MeanInterval
     cost_after: MeanInterval
@@ -82,15 +83,20 @@ class HeldOutChange(Shown):
                 "cost per prediction",
                 amount(self.cost_before.mean),
                 amount(self.cost_after.mean),
-                f"{amount(-saved.mean)} ({amount(-saved.high)} to {amount(-saved.low)})",
+                f"{amount(-saved.mean)} ({interval(replace(saved, low=-saved.high, high=-saved.low))})",
             ),
             (
                 error_name(measure),
                 error(self.error_before.mean, measure),
                 error(self.error_after.mean, measure),
-                f"{change(increase.mean, measure)} ({interval(increase.low, increase.high, measure)})",
+                f"{change(increase.mean, measure)} ({self.increase_interval})",
             ),
         )
+
+    @property
+    def increase_interval(self) -> str:
+        """The interval of the error's increase in words."""
+        return interval(self.increase, lambda x: change(x, self.measure))
 
     @property
     def header(self) -> tuple[str, str, str, str]:
@@ -98,7 +104,7 @@ class HeldOutChange(Shown):
         return "", "before", "after", f"change ({100 * self.confidence:g} % interval)"
 
     def _card(self) -> Card:
-        notes = (self.verdict, *(use_in_words(use) for use in self.uses))
+        notes = (self.verdict, *self.warnings, *(use_in_words(use) for use in self.uses))
         return Card(f"Before and after, on {count(self.n, 'example')}", self.rows(), self.header, notes)
 
     def __repr__(self) -> str:
@@ -116,6 +122,8 @@ class HeldOutChange(Shown):
         A difference whose interval includes 0 is not "no difference": the sentence then gives the end of the interval.
         """
         d, examples = self.increase, count(self.n, "example")
+        if not d.is_told:
+            return f"How the error changed cannot be told from {examples} of such weights."
         low, high = (_size(end, self.measure) for end in (d.low, d.high))
         if d.low == d.high == 0:
             return "No example is predicted worse or better."
@@ -181,6 +189,7 @@ def change_of(
     l_before, l_after = losses
     return HeldOutChange(
         n=len(weights),
+        n_effective=effective_rows(weights),
         confidence=confidence,
         cost_before=before.mean(weights, confidence),
         cost_after=after.mean(weights, confidence),

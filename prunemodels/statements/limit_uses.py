@@ -22,12 +22,12 @@ from formulations.instance.limit_members import members_of
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
 from prunemodels.points import ROUNDING
-from prunemodels.statements.mean_bounds import mean_interval
+from prunemodels.statements.mean_bounds import Effective, effective_rows, mean_interval
 from prunemodels.statements.wording import amount, share
 
 
 @dataclass(frozen=True, eq=False)
-class LimitUse:
+class LimitUse(Effective):
     """What predictions use of one limit, on some examples.
 
     Parameters
@@ -38,8 +38,8 @@ class LimitUse:
         Student's interval of (1) for the population; NaN for a size, and for a limit on every example.
     exceeding
         the share of the examples that use more than the limit, by weight; NaN for a size.
-    n
-        the number of examples that it is about; 0 for a size.
+    n, n_effective
+        the number of examples that it is about, and how many of equal weight they are worth; 0 for a size.
 
     Examples
     --------
@@ -56,6 +56,7 @@ class LimitUse:
     high: float
     exceeding: float
     n: int
+    n_effective: float
 
     @property
     def at_most(self) -> float:
@@ -70,7 +71,8 @@ class LimitUse:
     @property
     def interval(self) -> str:
         """The interval in words; empty without one."""
-        return "" if math.isnan(self.low) else f"{amount(self.low)} to {amount(self.high)}"
+        ends = f"{amount(self.low)} to {amount(self.high)}" if self.is_told else "cannot be told"
+        return "" if math.isnan(self.low) else ends
 
     def __repr__(self) -> str:
         interval = f", {self.interval}" if self.interval else ""
@@ -85,7 +87,8 @@ def use_in_words(seen: LimitUse) -> str:
         used += f" (interval {seen.interval})"
     if seen.limit.each and seen.exceeding > 0:
         used += f" by the dearest example, and more than the limit by {share(seen.exceeding, 1)} of them"
-    return f"{'Over' if seen.is_over else 'Within'} the limit of {limit}: {used}."
+    told = () if seen.limit.rows is None or not seen.interval else seen.warnings  # those of all examples are told once
+    return " ".join((f"{'Over' if seen.is_over else 'Within'} the limit of {limit}: {used}.", *told))
 
 
 def limit_uses(usage: Usage, kept: NDArray[np.bool_], limits: Sequence[Limit], confidence: float = 0.95) -> tuple[LimitUse, ...]:
@@ -104,7 +107,7 @@ def _use(usage: Usage, kept: NDArray[np.bool_], limit: Limit, name: str, confide
     needed = {m for f in np.unique(ensemble.feature[kept]).tolist() for m in costs.needs[f]}
     fixed = float(meter.constant + meter.split * int(kept.sum()) + sum(meter.once[m] for m in needed))
     if isinstance(limit.of, str) and limit.of in SIZES:
-        return LimitUse(limit, fixed, none, none, none, 0)
+        return LimitUse(limit, fixed, none, none, none, 0, 0)
     members = members_of(usage, limit, name)
     items = CostItems(costs.names, meter.item, costs.needs)
     metered = replace(usage, costs=items, evaluation=meter.evaluation, charges=charges_of(ensemble, items))
@@ -113,6 +116,6 @@ def _use(usage: Usage, kept: NDArray[np.bool_], limit: Limit, name: str, confide
     at_most = float(exact(limit.at_most, name)) * (1 + ROUNDING)
     exceeding = float(weight[used + fixed > at_most].sum() / weight.sum())
     if limit.each:
-        return LimitUse(limit, fixed + float(used.max()), none, none, exceeding, len(used))
+        return LimitUse(limit, fixed + float(used.max()), none, none, exceeding, len(used), effective_rows(weight))
     mean = mean_interval(used, largest, confidence, "t", weight).plus(fixed)
-    return LimitUse(limit, mean.mean, mean.low, mean.high, exceeding, mean.n)
+    return LimitUse(limit, mean.mean, mean.low, mean.high, exceeding, mean.n, mean.n_effective)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from formulations.shown import is_rate
@@ -35,9 +35,9 @@ def change(x: float, measure: str) -> str:
     return ("+" if x > 0 else "") + amount(x)
 
 
-def interval(low: float, high: float, measure: str) -> str:
-    """The ends of an interval of a difference of errors, the unit once: ``−1.2 to +14.9 points``."""
-    return f"{change(low, measure).removesuffix(POINTS)} to {change(high, measure)}"
+def interval(of: MeanInterval, write: Callable[[float], str] = amount) -> str:
+    """The ends of an interval, points once: ``−1.2 to +14.9 points``."""
+    return f"{write(of.low).removesuffix(POINTS)} to {write(of.high)}" if of.is_told else "cannot be told"
 
 
 def share(x: float, digits: int = 1) -> str:
@@ -109,10 +109,11 @@ def budget_verdict(budget: float | Fraction, cost: MeanInterval, unit: str = "")
         c >= l > budget       the population costs more than the budget, with the confidence of the interval
     """
     limit = f"{amount(float(budget))}{f' {unit}' if unit else ''}"
-    interval = f"{100 * cost.confidence:g}\u00a0% interval {amount(cost.low)} to {amount(cost.high)}"
-    seen = f"the {cost.n:,} held-out examples cost {amount(cost.mean)} ({interval})"
+    ends = f"{100 * cost.confidence:g}\u00a0% interval {interval(cost)}"
+    seen = f"the {cost.n:,} held-out examples cost {amount(cost.mean)} ({ends})"
     if not is_overrun(budget, cost):
         possible = "" if cost.high <= budget else "; the population may cost more than that"
         return f"Within the budget of {limit}: {seen}{possible}."
     over = f"Over budget: {seen}, {cost.mean - float(budget):.3g} more than the {limit} allowed."
-    return over if cost.low > budget else f"{over} The budget lies within the interval, so chance alone may explain this."
+    why = "The budget lies within the interval, so chance" if cost.is_told else "Chance"
+    return over if cost.low > budget else f"{over} {why} alone may explain this."

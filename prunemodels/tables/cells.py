@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
+from formulations.shown import row_of
 from prunemodels.data_files import first_word, shown
 
 
@@ -30,7 +31,7 @@ class Chunk:
 
     def place(self, i: int) -> str:
         """Where row i of the chunk is, for error messages."""
-        return f"{self.source}, row {self.first + i + 1:,}"
+        return row_of(self.source, self.first + i)
 
     def features(self, names: Sequence[str], used: NDArray[np.int64]) -> NDArray[np.float32]:
         """The named columns in the order of `names`. Only those at the places `used` are read; the others are 0."""

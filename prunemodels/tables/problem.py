@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import route
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
+from formulations.shown import row_of
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.error_samples import Errors, InBag
 from prunemodels.models.forests.labels import class_numbers
@@ -39,7 +40,8 @@ class GivenTable:
     y
         the name of the column of labels (classification: labels that the forest was trained on) or targets, or an array.
     sample_weight
-        the name of the column of weights, or an array, >= 0. Default: 1 each.
+        the name of the column of weights, or an array, >= 0: a row stands for that many. Default: those of the cost sample,
+        where that is the same table; else 1 each.
 
     Notes
     -----
@@ -91,7 +93,7 @@ class GivenTable:
                 labels,
                 len(labels),
                 f"errors: y of {source}",
-                entry=lambda i: f"errors: {source}, row {block.first + i + 1:,}: y",
+                entry=lambda i: f"errors: {row_of(source, block.first + i)}: y",
             )
             weight = block.weights
             counted = errors_on_sample(ensemble, route(ensemble, block.rows), truth, weight)
@@ -100,6 +102,11 @@ class GivenTable:
 
         reader.each("counting errors", count)
         return NodeErrors((ErrorComponent(e, total, source="given"),))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two tables are the same object or file."""
+    return one is other or (isinstance(one, str | Path) and isinstance(other, str | Path) and Path(one) == Path(other))
 
 
 @checked
@@ -129,7 +136,8 @@ def problem_from_table(
         `ChunkedTable`, which also says which columns are the features and how many rows to read at a time. By default
         columns are found by the forest's feature names, in any order; other columns are not read.
     sample_weight
-        the name of the column of weights, or an array with one entry a row, >= 0. Default: 1 each.
+        the name of the column of weights, or an array with one entry a row, >= 0: a row stands for that many, in cost as in
+        error. Default: 1 each.
     scratch
         a folder on a disk (on some systems ``/tmp`` is itself in memory) for the 4 bytes for each row and tree, and for 2 more
         bytes when `price_sharing` asks for its blocks; None (default): memory. The files disappear with the problem or the
@@ -166,6 +174,8 @@ def problem_from_table(
         errors = InBag()
     reader = Reader(as_chunked(table), ensemble, weight=sample_weight)
     check_size(items, reader.n_rows or 0, reader.table.source.name)
+    if isinstance(errors, GivenTable) and errors.sample_weight is None and _is_same(errors.table, table):
+        errors = replace(errors, sample_weight=sample_weight)
     node_errors = errors.measure(forest, ensemble)
     chunked, given = ChunkedRouting(ensemble, reader.n_rows, scratch=scratch), list[Any]()
 

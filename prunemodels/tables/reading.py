@@ -15,9 +15,10 @@ from tqdm import tqdm
 
 from formulations.arguments import Column
 from formulations.errors import BrokenFileError, InterruptedSolveError, InvalidInputError, PruneModelsError, UnsupportedModelError
-from formulations.instance.cost_sample import check_largest, real_array
+from formulations.instance.cost_sample import check_largest, weights_as_numbers
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows
+from formulations.shown import row_of
 from prunemodels.files.csv_tables import is_damage
 from prunemodels.tables.cells import Chunk, check_present, column_names
 from prunemodels.tables.table import ChunkedTable
@@ -170,17 +171,8 @@ class Reader:
 
     def _checked_weights(self, weight: NDArray[Any], first: int) -> NDArray[np.float64]:
         """The weights as float64; refuses weights that are not finite and >= 0."""
-        try:
-            w = real_array(weight, "sample_weight").astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"sample_weight is not numeric ({error}); give one number >= 0 an example") from error
-        bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
-        if bad.size:
-            where = f"the column {self._columns['sample_weight']!r}" if "sample_weight" in self._columns else "sample_weight"
-            raise InvalidInputError(
-                f"{self.table.source.name}, row {first + bad[0] + 1:,}: {where} is {w[bad[0]]}; weights must be finite and >= 0"
-            )
-        return w
+        where = f"the column {self._columns['sample_weight']!r}" if "sample_weight" in self._columns else "sample_weight"
+        return weights_as_numbers(weight, "sample_weight", lambda i: f"{row_of(self.table.source.name, first + i)}: {where}")
 
     def _check_length(self, what: str, values: NDArray[Any], n_rows: int) -> None:
         if values.ndim != 1 or len(values) != n_rows:

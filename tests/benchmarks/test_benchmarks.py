@@ -6,6 +6,7 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
@@ -13,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks import in_use, instances, measuring, naive, survival
-from benchmarks.confidence import ALPHA, POPULATIONS, share_too_low
+from benchmarks.confidence import ALPHA, POPULATIONS, share_too_low, weighted_table
 from benchmarks.default_forest import JOBS, left
 from benchmarks.start_up import PACKAGES, runs
 from tests.solvers.cases import instance
@@ -83,6 +84,14 @@ def test_students_bound_misses_its_level_where_few_rows_are_dear() -> None:
     t, betting = ({name: share_too_low(name, method, 100, 400) for name in POPULATIONS} for method in ("t", "betting"))
     assert t["few are dear"] > 2 * ALPHA > t["even"]
     assert max(betting.values()) <= ALPHA
+
+
+def test_intervals_of_weighted_means_hold_more_often_than_they_did() -> None:
+    """For all weights and effective numbers of rows at least as often as with n - 1 degrees of freedom, for some more often."""
+    shares = [[float(cell.strip(" %")) for cell in line.split("|")[4:6]] for line in weighted_table(40).splitlines()[2:]]
+    before, now = np.array(shares).T
+    assert (now >= before).all()
+    assert now.mean() > before.mean()
 
 
 def test_every_job_answers_its_question() -> None:

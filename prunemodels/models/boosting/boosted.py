@@ -16,6 +16,7 @@ from formulations.answers.solution import Solver
 from formulations.arguments import Count, Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost, exact
+from formulations.instance.cost_sample import in_order_of
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning, warn_if_empty
 from prunemodels.models.boosting.search import GRID_SIZE, BoostedSearch
@@ -190,7 +191,7 @@ def _search(
         forest.made.check(X)
     rows = forest.rows(X)
     loss_of_all = loss_of(forest, y, len(rows))  # checks all labels, also of rows without weight
-    usage = usage_of(forest, rows, costs, sample_weight, evaluation_cost)
+    usage = usage_of(forest, rows, costs, in_order_of(X, sample_weight, "sample_weight"), evaluation_cost)
     weightless = len(usage.rows) < len(rows)
     loss = loss_of(forest, np.asarray(y)[usage.rows], usage.n_rows) if weightless else loss_of_all
     return BoostedSearch(forest, usage, loss, rounds, solver, time_limit)

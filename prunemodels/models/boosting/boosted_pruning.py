@@ -123,7 +123,7 @@ class BoostedPruning(Shown):
         if self.sample is None:
             raise InvalidInputError("the pruning does not hold the labels of its sample; refit what prune_boosted answers")
         rows = self.forest.rows(X)
-        loss, weight = loss_of(self.forest, y, len(rows)), check_weights(sample_weight, len(rows), "sample_weight")
+        loss, weight = loss_of(self.forest, y, len(rows)), check_weights(sample_weight, len(rows), "sample_weight", X)
         best = self
         for strength, forest in refitted(self.forest, self.kept, rows, loss, weight, strengths):
             new_loss = state_of(OnRows(forest, self.usage, self.sample), self.kept).loss
@@ -147,7 +147,8 @@ class BoostedPruning(Shown):
         seen = change_of((paid[0], paid[1]), (losses[0], losses[1]), self.usage.weights, 0.95, loss=kind)
         trained = ("mean loss of the model", f"{states[0].loss:.4g}", f"{self.loss:.4g}", "")
         told = f"On {count(seen.n, 'example')}, which also chose the pruning, so the error is too low. {seen.verdict}"
-        return Card(title, (*seen.rows(), trained, (*size, "")), seen.header, (told, self._bought(), NEXT))
+        notes = (told, *seen.warnings, self._bought(), NEXT)
+        return Card(title, (*seen.rows(), trained, (*size, "")), seen.header, notes)
 
     def _losses(self, sample: SampleLoss, margins: NDArray[np.float64]) -> NDArray[np.float64]:
         """0-1 losses, or squared errors, of the sample's rows."""

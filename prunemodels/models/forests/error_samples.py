@@ -6,7 +6,7 @@ fractions that scikit-learn stored in the trees, which give the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any, Protocol
@@ -18,7 +18,7 @@ from sklearn.base import is_classifier
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import exact
-from formulations.instance.cost_sample import check_weights
+from formulations.instance.cost_sample import check_weights, in_order_of
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import Routing, features_of, route
@@ -97,7 +97,7 @@ class OutOfBag:
     X, y
         the training data, in the order in which ``fit`` saw them.
     sample_weight
-        the weight of each row's error.
+        shape (N,), >= 0: a row stands for that many. Default: those of the cost sample, where X are its rows; else 1 each.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class Given:
         examples and their labels (classification: labels that the forest was trained on) or targets; for survival forests
         scikit-survival's array of events and times, whose censoring is estimated from these examples.
     sample_weight
-        the weight of each example's error, >= 0.
+        shape (N,), >= 0: a row stands for that many. Default: those of the cost sample, where X are its rows; else 1 each.
 
     Examples
     --------
@@ -218,6 +218,23 @@ def _stored_class_errors(estimator: Any, value: NDArray[np.float64], loss: TreeL
     return np.asarray((counts * np.stack(each, axis=1)).sum(axis=1))
 
 
+def with_weights_of(errors: Any, X: Any, sample_weight: Any, rows_of: Callable[[Any], NDArray[np.float32]]) -> Any:
+    """The error sample; where it measures on the rows X and has no weights of its own, with theirs.
+
+    A row stands for as many in the error as in the cost. In-bag errors stay those that the trees were grown by. `rows_of` reads
+    a table as the trees do.
+    """
+    if sample_weight is not None and isinstance(errors, Blend):
+        parts = [(share, with_weights_of(part, X, sample_weight, rows_of)) for share, part in errors.parts]
+        return replace(errors, parts=parts)
+    if sample_weight is None or not isinstance(errors, Given | OutOfBag) or errors.sample_weight is not None:
+        return errors
+    same = errors.X is X
+    if not same and np.shape(errors.X) == np.shape(X):
+        same = np.array_equal(rows_of(errors.X), rows_of(X), equal_nan=True)
+    return replace(errors, sample_weight=in_order_of(X, sample_weight, "sample_weight")) if same else errors
+
+
 def stores_errors(forest: Any) -> bool:
     """Whether the statistics that the trees store are their in-bag errors."""
     return all(_not_stored(view.estimator) is None for view in tree_views(forest, several_outputs=True))
@@ -246,6 +263,6 @@ def _labelled(
         raise InvalidInputError("errors: give both X and y, or neither for the in-bag statistics that the trees store")
     check_columns(X, ensemble.names_to_check, "errors: X")
     rows = features_of(ensemble, X, "errors: X")
-    w = check_weights(sample_weight, rows.shape[0], "errors: sample_weight")
+    w = check_weights(sample_weight, rows.shape[0], "errors: sample_weight", X)
     labels = true_outputs(ensemble, y, rows.shape[0], "errors: y", weights=w)
     return route(ensemble, rows), labels, w

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,10 +17,11 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import features_of
 from formulations.long_steps import timed_step
 from prunemodels.models.columns import final_step
 from prunemodels.models.costs import Costs, cost_items, keep_prices
-from prunemodels.models.forests.error_samples import Errors, InBag
+from prunemodels.models.forests.error_samples import Errors, InBag, with_weights_of
 from prunemodels.models.forests.reading import check_columns, read_trees, tree_views
 from prunemodels.models.forests.training_rows import pruned_tree
 
@@ -63,7 +65,7 @@ def problem_from_forest(
         where the nodes' errors are measured: ``"in-bag"`` (default: what the trees store), `InBag`, `OutOfBag`, `Given`, `Blend`.
         Survival trees store no errors, so they need data: ``InBag(X_train, y_train)``, for example.
     sample_weight
-        omega, shape (N,), >= 0: weights of the cost sample.
+        omega, shape (N,), >= 0: a row of X stands for that many, in cost as in error. An error sample of other rows has its own.
     evaluation_cost
         a >= 0: price of evaluating one split for one example; one number, or one for each feature.
     misclassification_costs
@@ -98,11 +100,11 @@ def problem_from_forest(
     if misclassification_costs is not None:
         ensemble = ensemble.under_costs(misclassification_costs)
     check_columns(X, ensemble.names_to_check)
-    if isinstance(errors, str):
-        errors = InBag()
     items = cost_items(costs, ensemble)
     with timed_step(LOG, "problem of %s", ensemble):
-        node_errors = errors.measure(final_step(forest), ensemble)
+        sample = InBag() if isinstance(errors, str) else errors
+        sample = with_weights_of(sample, X, sample_weight, partial(features_of, ensemble))
+        node_errors = sample.measure(final_step(forest), ensemble)
         return PruningProblem.build(ensemble, node_errors, X, items, sample_weight=sample_weight, evaluation_cost=evaluation_cost)
 
 

@@ -25,13 +25,13 @@ from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import EvaluationCost
-from formulations.instance.cost_sample import check_weights
+from formulations.instance.cost_sample import check_weights, in_order_of
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import route
 from prunemodels.models.columns import final_step
 from prunemodels.models.costs import Costs
-from prunemodels.models.forests.error_samples import Given
+from prunemodels.models.forests.error_samples import Given, with_weights_of
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.problems import check_same_trees
 from prunemodels.models.forests.reading import GRADIENT_BOOSTING, HIST_GRADIENT_BOOSTING, library_of
@@ -189,8 +189,9 @@ def problem_from_model(
     kinds = LOSSES[forest.link]
     if tree_loss is not None and tree_loss not in kinds:
         raise InvalidInputError(f"tree_loss is {tree_loss!r}; for {forest.link} leaves it is one of {', '.join(kinds)}")
+    errors = with_weights_of(errors, X, sample_weight, forest.rows)
     rows = forest.rows(errors.X, "errors: X")
-    weight = check_weights(errors.sample_weight, len(rows), "errors: sample_weight")
+    weight = check_weights(errors.sample_weight, len(rows), "errors: sample_weight", errors.X)
     y = class_numbers(forest.classes, errors.y, len(rows))
     routing = route(ensemble, rows)
     kind = tree_loss or kinds[0]
@@ -205,7 +206,7 @@ def problem_from_model(
         NodeErrors((component,)),
         forest.rows(X) if forest.made is None else X,
         forest.items(costs),
-        sample_weight=sample_weight,
+        sample_weight=in_order_of(X, sample_weight, "sample_weight"),
         evaluation_cost=forest.per_feature(evaluation_cost),
     )
 

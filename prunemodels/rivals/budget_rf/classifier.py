@@ -226,9 +226,9 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         InvalidInputError
             if a parameter is invalid, prices do not fit, or the first tree alone costs more than the budget.
         """
-        X, y = validate_data(self, X, y, dtype=np.float32, order="C")
+        rows, y = validate_data(self, X, y, dtype=np.float32, order="C")
         check_classification_targets(y)
-        sample = Sample(X, y, weights_of(sample_weight, X))
+        sample = Sample(rows, y, weights_of(sample_weight, X))
         rule, criterion = growing_options(self, self.n_features_in_)
         most, budget = int(self.n_estimators), None if self.budget is None else float(exact(self.budget, "budget"))
         names = getattr(self, "feature_names_in_", None)
@@ -259,8 +259,7 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Sample, Sample]:
         """The examples that trees are grown on, and the cost sample: given, set aside for a budget, or the same."""
         if X_valid is not None:
-            rows = self._validated(X_valid)
-            return sample, Sample(rows, None, weights_of(sample_weight_valid, rows))
+            return sample, Sample(self._validated(X_valid), None, weights_of(sample_weight_valid, X_valid))
         if sample_weight_valid is not None:
             raise InvalidInputError("X_valid is missing: sample_weight_valid is given without it")
         if self.budget is None or self.validation_fraction is None:

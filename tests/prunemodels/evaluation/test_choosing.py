@@ -32,7 +32,7 @@ def seen(error: list[float], paired_se: list[float], *, cost: list[float] | None
     zeros = np.zeros(len(e))
     path: Any = None
     best = int(least), e - e[least], np.array(paired_se)
-    return PathEvaluation(path, "mean", n, costs, zeros, e, zeros + 0.05, e - 0.105, zeros, *best, 9.0, 0.105)
+    return PathEvaluation(path, "mean", n, n, costs, zeros, e, zeros + 0.05, e - 0.105, zeros, *best, 9.0, 0.105)
 
 
 def test_one_se_by_hand() -> None:

@@ -93,7 +93,7 @@ def test_boosted_models():
 
 
 def cost(mean: float, low: float, high: float) -> MeanInterval:
-    return MeanInterval(mean, 1.0, low, high, 0.95, "t", 73)
+    return MeanInterval(mean, 1.0, low, high, 0.95, "t", 73, 73)
 
 
 @pytest.mark.parametrize(

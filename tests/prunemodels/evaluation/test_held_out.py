@@ -335,6 +335,7 @@ def test_weighted_samples_are_certified_by_students_bound() -> None:
     other = held_out_cost_of_certifying(problem, found.pruning, seed=0)
     assert found.certified_cost == pytest.approx(other[0])
     assert found.upper_bound == pytest.approx(other[1])
+    assert repr(found).endswith(f"by 184 rows that count as {found.n_effective:.3g})")
 
 
 def held_out_cost_of_certifying(problem: PruningProblem, pruning: pm.Pruning, seed: int) -> tuple[float, float]:
@@ -507,8 +508,8 @@ def test_weights_make_a_ratio() -> None:
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.06)
     x, w = np.array([1.0, 5.0]), np.array([3.0, 1.0])
     assert mean_interval(x, 10.0, 0.9, "t", w).mean == 2
-    # deviations -1 and 3, times their weights -3 and 3: sqrt(2 * 18) / 4
-    assert standard_error(x, w) == pytest.approx(1.5)
+    # deviations -1 and 3, times their weights -3 and 3, and their shares 3/4 and 1/4: sqrt(9 / (1/4) + 9 / (3/4)) / 4
+    assert standard_error(x, w) == pytest.approx(3**0.5)
 
 
 def test_without_a_top_there_is_students_interval() -> None:

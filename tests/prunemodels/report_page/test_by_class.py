@@ -69,9 +69,12 @@ def test_payments_and_requests_by_group() -> None:
 
 
 def test_weights_count() -> None:
-    """Row 8, the one that was missed before, has half of the weight of the ill."""
-    found = compared(weights=np.array([1.0] * 8 + [3.0]))
+    """Row 8, the one that was missed before, has half of the weight of the ill, so that by weight the well are rarer."""
+    weights = np.array([1.0] * 8 + [3.0])
+    rarer, found = compared(weights=weights), compared(weights=weights, positive="ill")
+    assert rarer is not None
     assert found is not None
+    assert rarer.positive == "well"
     assert found.missed[0].share == pytest.approx(0.5)
     assert found.missed[1].share == pytest.approx(2 / 6)
 
