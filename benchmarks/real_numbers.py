@@ -245,7 +245,7 @@ def lambdas(path: PruningPath, count: int) -> list[float]:
 def within_budgets(problem: PruningProblem, path: PruningPath | None) -> dict[str, float]:
     """(4), of shares of the unpruned cost, and of a breakpoint's cost; costs are recounted as fractions."""
     unpruned, rows = pm.Pruning.unpruned(problem).cost, [] if path is None else list(path)
-    budgets = [unpruned * share for share in (0.35, 0.75)] + [float(row.real_cost) for row in rows[len(rows) // 2 :][:1]]
+    budgets = [unpruned * share for share in (0.35, 0.75)] + [float(row.exact_cost) for row in rows[len(rows) // 2 :][:1]]
     started = time.perf_counter()
     answers = pm.solve(problem, budget=budgets)
     seconds = time.perf_counter() - started
@@ -256,7 +256,7 @@ def within_budgets(problem: PruningProblem, path: PruningPath | None) -> dict[st
         best = min(within, default=math.inf)
         loss = max(loss, (answer.error - best) / best if best else 0.0)
         worse += answer.error > best * (1 + 1e-9)
-        broken += float(answer.pruning.real_cost) > budget
+        broken += float(answer.pruning.exact_cost) > budget
         optimal += answer.status is Status.OPTIMAL
     asked = {"budgets": len(budgets), "budgets_s": seconds}
     return {**asked, "worse": worse, "worse_by": loss, "broken": broken, "budgets_optimal": optimal}

@@ -164,9 +164,7 @@ def test_damages_keep_a_format_where_they_should(monkeypatch: pytest.MonkeyPatch
     assert opened >= 15
 
 
-NOT_YET = pytest.mark.xfail(reason="an instance is still rounded to integers once, before any engine sees it")
-
-INSTANCES = (1, pytest.param(8, marks=NOT_YET), 48, pytest.param(479, marks=NOT_YET), 1005)
+INSTANCES = (1, 8, 48, 479, 1005)
 """Seeds on which solvers were wrong: prices far apart or rounded, a cost that is exactly the budget, a stalled bundle."""
 
 
@@ -182,7 +180,6 @@ REAL = (3, 7, 9, 11, 13, 15, 21)
 LIMITED = (29,)  # the same within limits
 
 
-@NOT_YET
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", REAL)
 def test_what_was_wrong_of_real_numbers_is_right(seed: int) -> None:
@@ -190,7 +187,6 @@ def test_what_was_wrong_of_real_numbers_is_right(seed: int) -> None:
     assert list(answers.findings(seed)) == []
 
 
-@NOT_YET
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", LIMITED)
 def test_what_was_wrong_within_limits_is_right(seed: int) -> None:
