@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.budget_solution import Bounded
 from formulations.answers.pruning import Pruning, before_and_after
-from formulations.answers.solution import Certificate, Status, StopReason
+from formulations.answers.solution import Certificate, Status, StopReason, rounding_in_words
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, rate
@@ -128,7 +128,8 @@ class LimitsSolution(Bounded, Shown):
 
     def _proven(self) -> str:
         if self.status is Status.OPTIMAL:
-            return "Proven: no pruning within the limits has less error of single trees."
+            hidden = rounding_in_words(self.gap, self.error)
+            return f"Proven{hidden}: no pruning within the limits has less error of single trees."
         measure = self.problem.ensemble.measure
         return (
             f"The least error of single trees within the limits is proven to lie between {rate(self.bound, measure, 2)} and "

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.nested_rows import breakpoints_up_to
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import ROUNDING
+from formulations.answers.solution import Status, status_of
 from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
 
@@ -136,7 +136,15 @@ class PruningPath(NestedPrunings):
     @property
     def method(self) -> str:  # type: ignore[override]
         """How the prunings were found: optimal, or only up to a gap."""
-        return "near-optimal" if self.relative_gap > ROUNDING else "optimal"
+        return "optimal" if self.status is Status.OPTIMAL else "near-optimal"
+
+    @cached_property
+    def status(self) -> Status:
+        """OPTIMAL where the gap is at every lambda at most what rounding can hide, by the rule of `Solution`; else FEASIBLE."""
+        roots = float(self.of_nothing[0])
+        ends = zip(self.gaps, self.exact_error, self.breakpoints, self.exact_cost, strict=False)
+        found = {status_of(float(s), float(e + b * c), roots) for s, e, b, c in ends if s}
+        return Status.FEASIBLE if Status.FEASIBLE in found else Status.OPTIMAL
 
     @cached_property
     def rows_kept(self) -> NDArray[np.int32]:

@@ -266,10 +266,10 @@ def _check_range(usage: ForestUsage, errors: NodeErrors | None, weight: NDArray[
     least = math.log10(cheapest) + math.log10(share)
     what = f"a price of {cheapest:g} for an example of weight {rarest:g} is {share:.3g} of it on average, which"
     far = "more than can be computed with; give prices and weights that span fewer powers of ten, or 0"
-    if least < math.log10(LEAST_PURCHASE):
-        raise CapacityOverflowError(f"{what} is less than {LEAST_PURCHASE:g}: {far}")
     if math.log10(dearest) - least > MOST_DECADES:
         raise CapacityOverflowError(f"{what} is more than 10^{MOST_DECADES} times below the price of {dearest:g}: {far}")
+    if least < math.log10(LEAST_PURCHASE):
+        raise CapacityOverflowError(f"{what} is less than {LEAST_PURCHASE:g}: {far}")
     for name, number in (("price", dearest), ("price", cheapest)):
         if abs(math.log10(number) - math.log10(roots)) > MOST_DECADES:
             raise CapacityOverflowError(

@@ -221,8 +221,6 @@ def _group(parent, gain, is_split, free, largest, places, sums):  # type: ignore
         if free[h] and below[h] == 1 and (total[h] < 0 or (not largest and total[h] == 0)):
             c = only[h]
             payer[h] = payer[c]
-            total[h] += total[c]
-            below[h], only[h] = below[c], only[c]
             top[c] = h
     for h in range(n):
         if top[h] >= 0 and top[top[h]] != top[h]:

@@ -199,7 +199,7 @@ def _check_chain(rounding: LP1Solution, row: AtBudget, points: list[Point]) -> N
         raise Refuted(f"pruning {rounding.row} costs {shown(points[rounding.row].cost)}, more than the budget {shown(budget)}")
     if rounding.row + 1 < len(points) and points[rounding.row + 1].cost <= budget:
         raise Refuted(f"pruning {rounding.row + 1} of the chain fits the budget {shown(budget)} too")
-    if rounding.n_components != row.components and row.lam > 0:
+    if row.integral is not None and rounding.n_components != row.components and row.lam > 0:
         raise Refuted(f"the edge has {row.components} components, the chain {rounding.n_components}")
 
 

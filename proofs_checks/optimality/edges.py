@@ -24,7 +24,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from formulations.answers.pruning_path import PathShares, PruningPath
-from formulations.answers.solution import ROUNDING
+from formulations.answers.solution import Status
 from proofs_checks.optimality.path_optimality import PathProof, prove_path
 from proofs_checks.optimality.recount import Refuted
 
@@ -89,7 +89,7 @@ def prove_edges(path: PruningPath, X: Any = None) -> PathProof:
         proof = prove_path(path, X)
     except Refuted as wrong:
         raise Refuted(f"the path is not proven: {wrong}") from None
-    if proof.relative_gap > ROUNDING:
+    if path.status is not Status.OPTIMAL:
         raise Refuted(f"the path is optimal only up to a relative gap of {proof.relative_gap:.2g}")
     return proof
 

@@ -49,7 +49,7 @@ class Evidence:
     lams: tuple[Fraction, Fraction | None] | None  # for which the row is optimal; None for no end
     cost: Fraction | float  # on the samples, or where the policy was learned; exact unless it divides a level
     error: Fraction | float
-    rounded: bool  # whether the instance had to be rounded to integers
+    hidden: float  # the relative gap that rounding leaves of the path; 0 where nothing was rounded
     bound: Fraction | None = None  # of a policy: (1) at its cost
     solution: BudgetSolution | None = None  # the answer to the budget, or to a pruning's own cost where it is no row
     proven_bound: float | None = None  # the relaxation's, where the solution's own comes from branch and bound, uncertified
@@ -81,14 +81,13 @@ def evidence_of(
         bound = within.bound if within.proof is None else min(within.bound, within.proof.bound)
         verdicts.append(check_limits_solution(within.problem, replace(within, bound=bound)))
     lams = None if row is None else lam_interval(path, row)
-    rounded = not path.problem.numbers.exact
     return Evidence(
         tuple(verdicts),
         row,
         lams,
         pruning.exact_cost,
         pruning.exact_error,
-        rounded,
+        path.relative_gap,
         solution=solution,
         proven_bound=proven_bound,
     )
@@ -123,7 +122,7 @@ def evidence_of_cascade(cascade: Cascade) -> Evidence:
         None if row is None else (path.breakpoints[row], ends[row + 1]),
         cost,
         error,
-        not ints.exact,
+        max(ints.error_rounding, ints.cost_rounding),
         bound=least_error(path, Fraction(cost)),
     )
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 from formulations.answers.budget_solution import BudgetSolution, Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.answers.solution import ROUNDING, StopReason
+from formulations.answers.solution import Status, StopReason
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
@@ -73,7 +73,7 @@ def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
         return pruning_path(problem, certificate=False)
     if path.problem is not problem:
         raise InvalidInputError("path belongs to another problem; give pruning_path(problem), or None")
-    if path.relative_gap > ROUNDING:
+    if path.status is not Status.OPTIMAL:
         raise InvalidInputError(
             f"path has a relative gap of {path.relative_gap:.2g}, budgets take an exact one; give pruning_path(problem), or None"
         )

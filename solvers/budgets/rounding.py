@@ -116,15 +116,13 @@ def solve_lp1(problem: PruningProblem, budget: Price, *, path: PruningPath | Non
     LP1Solution
         ``relaxation`` is the mixture, the optimum that NWS15's Corollary 4.3 delivers, ``dual`` the dual value of the budget's
         row, ``pruning`` the rounded pruning. ``bound`` is lambda* (B - cost of the pruning), ``largest_bound`` lambda* times the
-        cost of the dearest component. `prunemodels.checks.check_lp1_solution` checks both. If the instance had to be rounded,
-        all this holds for the rounded instance, and the pruning's cost exceeds B by at most ``problem.numbers.cost_rounding``.
+        cost of the dearest component. `prunemodels.checks.check_lp1_solution` checks both. Where weights or errors are real
+        numbers no two prunings are worth the same, and the two of the mixture are the chain.
 
     Raises
     ------
     InvalidInputError
         for a budget that is negative or not a number, and a path of another problem.
-    CapacityOverflowError
-        if products of gains and prices do not fit 62 bits.
     InterruptedSolveError
         on Ctrl-C; nothing was changed.
 

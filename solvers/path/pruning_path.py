@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.nested_prunings import exact_costs
 from formulations.answers.pruning_path import NEVER, PathCertificate, PathShares, PruningPath
-from formulations.answers.solution import ROUNDING
+from formulations.answers.solution import Status
 from formulations.arguments import NotNegative, checked
 from formulations.errors import CapacityOverflowError, SolverFailedError
 from formulations.instance.merging import split_duals, starts_by_tail
@@ -150,10 +150,10 @@ def divide_and_conquer(
     reduced = problem.reduced(ties)
     found = core_path(reduced.core, asked)
     path = _restored(problem, reduced.groups, found, started)
-    if path.relative_gap > max(gap, ROUNDING):
+    if path.status is not Status.OPTIMAL and path.relative_gap > gap:
         LOG.info("%d breakpoints were not proven: the large parts are divided again, by cuts", found.open)
         path = _restored(problem, reduced.groups, core_path(reduced.core, replace(asked, cuts=True)), started)
-    if path.relative_gap > ROUNDING and not gap:
+    if path.status is not Status.OPTIMAL and not gap:
         raise CapacityOverflowError(
             f"path: there is no memory for the cuts that would close the last relative gap of {path.relative_gap:.2g}; "
             "give a gap that is small enough, for example gap=1e-6, or fewer cost rows"
@@ -266,9 +266,8 @@ def _of_real_numbers(core: Core, asked: PathOptions) -> CorePath:
     stats = {"seconds": time.perf_counter() - started, **found.stats, **how.stats}
     if asked.around is not None:  # rows that are missing cannot be proven; what the edge at the cost may hide is told
         return CorePath(level, tuple(ratios), "smallest", None, stats | {"gap": math.nextafter(float(hidden), math.inf)})
-    gap = Fraction(math.nextafter(float(hidden), math.inf))
-    proof = proof if asked.certificate else None
-    return CorePath(level, tuple(ratios), asked.ties, proof, stats, (gap,) * len(ratios), len(how.unsure))
+    gaps = (Fraction(math.nextafter(float(hidden), math.inf)),) * len(ratios) if hidden else ()
+    return CorePath(level, tuple(ratios), asked.ties, proof if asked.certificate else None, stats, gaps, len(how.unsure))
 
 
 def _in_exact_numbers(found: _Found) -> list[Leaving]:

@@ -79,8 +79,8 @@ def exact_budget(
         for a budget that is negative or not a number, an incumbent that exceeds it, and a path or an incumbent of another
         problem.
     CapacityOverflowError
-        if products of gains and prices do not fit 62 bits while the path is computed. In the search they end it: the answer says
-        ITERATION_LIMIT.
+        if the path takes cuts that do not fit memory. Whole numbers whose products do not fit 62 bits end the search: the answer
+        says ITERATION_LIMIT.
     InterruptedSolveError
         on Ctrl-C while the path is computed.
     """

@@ -38,7 +38,7 @@ def test_a_row_of_the_path_is_verified() -> None:
     case = classifier()
     evidence = evidence_of(case.path, case.some, None)
     k = len(case.path) // 2
-    assert (evidence.row, evidence.holds, evidence.rounded) == (k, True, False)
+    assert (evidence.row, evidence.holds, evidence.hidden) == (k, True, 0.0)
     assert evidence.lams == (case.path.breakpoints[k], case.path.breakpoints[k + 1])
     assert (evidence.cost, evidence.error) == (case.path.exact_cost[k], case.path.exact_error[k])
     assert (evidence.solution, len(evidence.verdicts)) == (None, 1)

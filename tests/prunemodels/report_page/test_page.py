@@ -167,9 +167,9 @@ def test_a_refuted_check_is_told_first(pages: dict[str, str]) -> None:
         assert word in text
         assert told in text
         assert "split 3 is < wrong" in text
-    rounded = Page(render(replace(facts, evidence=replace(evidence, rounded=True)))).text()
-    assert "rounded to a grid" in rounded
-    assert "rounded to a grid" not in Page(render(facts)).text()
+    rounded = Page(render(replace(facts, evidence=replace(evidence, hidden=2.5e-13)))).text()
+    assert "optimal means up to a relative gap of 2e-13" in rounded
+    assert "relative gap of" not in Page(render(facts)).text()
 
 
 def test_a_large_path_makes_a_small_page() -> None:

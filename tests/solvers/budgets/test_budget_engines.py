@@ -55,7 +55,7 @@ def test_every_engine_on_every_instance(seed: int, name: str) -> None:
     """Cost within B in exact numbers, recounted by routing; bound below the true optimum; error not above the path's."""
     problem = random_problem(seed, rounded=seed % 4 == 3)
     path, recount = pm.pruning_path(problem), Recount(problem)
-    slack = 1e-12
+    slack = 1e-12 * max(1.0, float(problem.roots_error))
     stops_at = 1e-6 * float(path.problem.errors.of_all_roots(problem.ensemble)) if name == "dantzig_wolfe" else 0.0
     for budget in budgets_of(path)[:: 1 + seed % 3]:
         optimum = brute_force_budget(problem, budget)
