@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formulations import Pruning, PruningProblem
+from formulations import PruningProblem
 from formulations.instance.reduction import Groups, Ties
 from proofs_checks.optimality.recount import Recount
 from tests.instances import Node, problem_of, random_problem, random_tree
@@ -93,7 +93,9 @@ def test_the_optima_of_the_groups_are_those_of_the_splits(seed: int, ties: Ties)
     recount, rng, forest = Recount(problem), np.random.default_rng(seed), problem.ensemble
     groups = problem.reduced(ties).groups
     every = np.array(closed_sets(forest.parent, forest.is_split))
-    restored = np.array([groups.kept(s) for s in closed_sets(groups.above, groups.is_group)])
+    of_groups = closed_sets(groups.above, groups.is_group)
+    restored = np.array([groups.kept(s) for s in of_groups])
+    assert all(np.array_equal(groups.of_pruning(groups.kept(s)), s) for s in of_groups)
     place = {s.tobytes(): k for k, s in enumerate(every)}
     among = [place[s.tobytes()] for s in restored]  # each is closed under parents
     assert len(set(among)) == len(among)
@@ -154,12 +156,13 @@ def test_errors_and_costs_of_the_groups_are_those_of_their_splits(seed: int, tie
     """Of every set of groups: what is never kept, and what is a leaf below a group, have left their errors where they count."""
     problem = an_instance(seed)
     reduced, recount = problem.reduced(ties), Recount(problem)
-    groups = reduced.groups
+    groups, core = reduced.groups, reduced.core
     for s in closed_sets(groups.above, groups.is_group)[:MOST_SETS:7]:
         error, cost = recount.objective(groups.kept(s))
-        told = Pruning(reduced.problem, s)
-        assert told.error == pytest.approx(float(error), rel=1e-13, abs=1e-15)
-        assert told.cost == pytest.approx(float(cost), rel=1e-13, abs=1e-15)
+        is_leaf = ~s & (s[groups.above] | (groups.above < 0))
+        assert core.node_error[is_leaf].sum() == pytest.approx(float(error), rel=1e-13, abs=1e-15)
+        bill = core.usage.bill(s, core.usage.paid_by(s))
+        assert bill.feature_cost + bill.evaluation_cost == pytest.approx(float(cost), rel=1e-13, abs=1e-15)
 
 
 @pytest.mark.parametrize("ties", TIES)
@@ -190,7 +193,7 @@ def test_duals_of_groups_are_their_payers(seed: int, ties: Ties) -> None:
     """(5): arc by arc, split and purchase; all others of the forest have none, and are of splits that are never kept."""
     problem = an_instance(seed)
     reduced = problem.reduced(ties)
-    groups, arcs, few = reduced.groups, problem.usage_arcs(), reduced.problem.usage_arcs()
+    groups, arcs, few = reduced.groups, problem.usage_arcs(), reduced.core.usage_arcs()
     dual = np.random.default_rng(seed).integers(1, 10**6, few.tail.size)
     told = groups.duals(dual, problem.usage)
     of_arc = dict(zip(zip(groups.payer[few.tail].tolist(), few.head.tolist(), strict=True), dual.tolist(), strict=True))
