@@ -8,7 +8,7 @@ The score is ours:
     remove the feature f of least  (rise of the error) / (fall of the cost)  if all splits on f go, and all below them        (1)
 
 Features whose removal does not raise the error come first, by the largest fall of the error, then by the largest fall of the
-cost. Features whose removal saves nothing come last, by the least rise of the error. All is computed in the problem's integers,
+cost. Features whose removal saves nothing come last, by the least rise of the error. All is computed in the problem's numbers,
 and of equal features the first is removed. Every step tries every remaining feature (`removal_effects`).
 """
 
