@@ -73,7 +73,7 @@ def closure_graph(problem: PruningProblem, lam: Price) -> nx.DiGraph:
     >>> graph.number_of_nodes(), graph.number_of_edges()
     (10, 15)
     """
-    rate, ints, ensemble = exact(lam, "lam"), problem.numbers, problem.ensemble
+    rate, ints, ensemble = exact(lam, "lam"), problem.exact_numbers, problem.ensemble
     profit = {
         h: int(ints.gain[h]) * ints.gain_unit - rate * int(ints.evaluation[h]) * ints.price_unit for h in problem.splits.tolist()
     }

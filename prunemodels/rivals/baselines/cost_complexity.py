@@ -162,8 +162,8 @@ def _spread(parent, swallowed, numerator, denominator):  # type: ignore[no-untyp
 
 Measure = Literal["error", "impurity"]
 
-IMPURITY_UNIT = 2.0**-50
-"""Impurities are rounded to multiples of this share of the largest tree's gain, which is about the precision of their floats."""
+REAL_UNIT = 2.0**-50
+"""Real gains are rounded to multiples of this share of the largest tree's gain, which is about the precision of floats."""
 
 
 @checked
@@ -184,8 +184,7 @@ def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error",
     PruningSequence
         row k is the smallest optimum of (1) for alpha from ``parameter[k]`` up to the next. Alpha is error (or impurity) of one
         tree for one leaf, as ``ccp_alpha`` is; row 0 has alpha = 0, so splits without gain are gone (scikit-learn's trees with
-        ``ccp_alpha=0`` are not pruned at all). Ties are exact with ``"error"`` where the problem's integers are, with
-        ``"impurity"`` up to rounding at the 50th bit.
+        ``ccp_alpha=0`` are not pruned at all). Ties of errors that are counts are exact, others up to rounding at the 50th bit.
 
     Raises
     ------
@@ -201,9 +200,12 @@ def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error",
     """
     ensemble = problem.ensemble
     if measure == "error":
-        gain, unit = problem.numbers.gain, problem.numbers.gain_unit * ensemble.n_trees
+        gain, unit = problem.numbers.gain, problem.numbers.gain_unit
+        if not problem.numbers.exact:
+            gain, unit = _rounded(ensemble, gain)
+        unit *= ensemble.n_trees
     else:
-        gain, unit = _impurity_gain(problem, forest)
+        gain, unit = _rounded(ensemble, _impurity_gain(problem, forest))
     numerator, denominator = weakest_links(ensemble, gain)
     gaining = np.flatnonzero(ensemble.is_split & (numerator > 0))
     first, rank = ranks(numerator[gaining], denominator[gaining])
@@ -214,12 +216,16 @@ def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error",
     return PruningSequence(problem, rows_kept, np.array([0.0, *alphas]), "alpha", f"cost-complexity pruning ({measure})")
 
 
-def _impurity_gain(problem: PruningProblem, forest: Any) -> tuple[NDArray[np.int64], Fraction]:
-    """By how much each split lowers its tree's impurity, in integers, and their unit."""
+def _impurity_gain(problem: PruningProblem, forest: Any) -> NDArray[np.float64]:
+    """By how much each split lowers its tree's impurity."""
     ensemble = problem.ensemble
     impurity = stored(ensemble, forest, "impurity")
     weight = stored(ensemble, forest, "weighted_n_node_samples")
-    gain = ensemble.gains(impurity * weight / weight[ensemble.roots][ensemble.tree_of])
+    return ensemble.gains(impurity * weight / weight[ensemble.roots][ensemble.tree_of])
+
+
+def _rounded(ensemble: Ensemble, gain: NDArray[np.float64]) -> tuple[NDArray[np.int64], Fraction]:
+    """Gains in integers, and their unit."""
     largest = float(np.bincount(ensemble.tree_of, weights=np.abs(gain)).max()) or 1.0
-    unit = float(2.0 ** np.ceil(np.log2(largest))) * IMPURITY_UNIT
+    unit = float(2.0 ** np.ceil(np.log2(largest))) * REAL_UNIT
     return np.rint(gain / unit).astype(np.int64), Fraction(unit)

@@ -8,13 +8,14 @@ The score is ours:
     remove the feature f of least  (rise of the error) / (fall of the cost)  if all splits on f go, and all below them        (1)
 
 Features whose removal does not raise the error come first, by the largest fall of the error, then by the largest fall of the
-cost. Features whose removal saves nothing come last, by the least rise of the error. All is computed in the problem's integers,
+cost. Features whose removal saves nothing come last, by the least rise of the error. All is computed in the problem's numbers,
 and of equal features the first is removed. Every step tries every remaining feature (`removal_effects`).
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,13 +78,13 @@ def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progre
     return PruningSequence(problem, rows_kept, np.arange(steps + 1, dtype=np.float64), f"{by}s removed", method)
 
 
-def _best(rise: NDArray[np.int64], saved: NDArray[np.int64], users: NDArray[np.int64]) -> int:
+def _best(rise: NDArray[Any], saved: NDArray[Any], users: NDArray[np.int64]) -> int:
     """(1): the unit to remove."""
 
-    def score(unit: int) -> tuple[int, Fraction, int]:
-        more, less = int(rise[unit]), int(saved[unit])
+    def score(unit: int) -> tuple[int, Fraction, Fraction]:
+        more, less = Fraction(rise[unit].item()), Fraction(saved[unit].item())
         if more <= 0:
-            return 0, Fraction(more), -less
-        return (1, Fraction(more, less), -less) if less > 0 else (2, Fraction(more), 0)
+            return 0, more, -less
+        return (1, more / less, -less) if less > 0 else (2, more, less)
 
     return min(np.flatnonzero(users).tolist(), key=score)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,19 +140,19 @@ def _order(
     return trees.astype(np.int64)
 
 
-def _own_costs(problem: PruningProblem) -> NDArray[np.int64]:
-    """The cost of each tree alone, unpruned, in integers.
+def _own_costs(problem: PruningProblem) -> NDArray[Any]:
+    """The cost of each tree alone, unpruned, in the numbers of the problem.
 
     On a path down a tree an item is charged once, so a tree's cost is the sum over its charges. A tree may have several charges
     of an item that is paid once for all examples, and pays for one.
     """
-    ensemble, ints, charges, once = problem.ensemble, problem.numbers, problem.usage.charges, problem.costs.paid_once
+    ensemble, numbers, charges, once = problem.ensemble, problem.numbers, problem.usage.charges, problem.costs.paid_once
     node = np.repeat(np.arange(ensemble.n_nodes), np.diff(charges.start))
-    weight = problem.routing.node_sums(ensemble, ints.weight)
-    cost = np.zeros(ensemble.n_trees, dtype=np.int64)
+    weight = problem.routing.node_sums(ensemble, numbers.weight)
+    cost = np.zeros(ensemble.n_trees, dtype=numbers.price.dtype)
     each = ~once[charges.item]
-    np.add.at(cost, ensemble.tree_of[node[each]], ints.price[charges.item[each]] * weight[node[each]])
-    np.add.at(cost, ensemble.tree_of, ints.evaluation)
+    np.add.at(cost, ensemble.tree_of[node[each]], numbers.price[charges.item[each]] * weight[node[each]])
+    np.add.at(cost, ensemble.tree_of, numbers.evaluation)
     bought = np.unique(np.stack([ensemble.tree_of[node[~each]], charges.item[~each]], axis=1), axis=0)
-    np.add.at(cost, bought[:, 0], ints.price[bought[:, 1]] * int(ints.weight.sum()))
+    np.add.at(cost, bought[:, 0], numbers.price[bought[:, 1]] * numbers.weight.sum())
     return cost
