@@ -16,7 +16,7 @@ from tests.instances import Node, problem_of, random_problem, random_tree
 from tests.loops import looped
 
 TIES: tuple[Ties, ...] = ("smallest", "largest")
-SEEDS = range(60)
+SEEDS = range(40)
 MOST_SETS = 400  # instances with more prunings are left out: each is recomputed in fractions
 
 
