@@ -110,11 +110,12 @@ def random_items(rng: np.random.Generator, n_features: int) -> CostItems:
     return CostItems.from_items(prices, needs, once)
 
 
-def random_problem(seed: int, *, rounded: bool = False) -> PruningProblem:
+def random_problem(seed: int, *, rounded: bool = False, whole_prices: bool = False) -> PruningProblem:
     """One to three small trees with everything that an instance can have.
 
     Negative gains, free items, nodes that no cost row reaches, evaluation prices, weights, ties; trees of a single leaf. With
-    `rounded`, errors, prices and weights are real numbers, so that the instance does not fit integers.
+    `rounded`, errors, prices and weights are real numbers, so that the instance does not fit integers; with `whole_prices`
+    errors alone.
     """
     rng = np.random.default_rng(seed)
     n_features = int(rng.integers(1, 5))
@@ -134,7 +135,7 @@ def random_problem(seed: int, *, rounded: bool = False) -> PruningProblem:
         weights[0] = 1.0
     evaluation = 0 if rng.random() < 0.5 else [float(a) for a in rng.choice([0, 0.1, 1], n_features)]
     errors, items = plain_errors(ensemble, error, float(rng.integers(1, 30))), random_items(rng, n_features)
-    if rounded:
+    if rounded and not whole_prices:
         real = real_prices(rng, items.n_items)
         items = replace(items, prices=tuple(exact(real[m], "a price") if p else Fraction(0) for m, p in enumerate(items.prices)))
         weights = real_weights(rng, n_rows)

@@ -58,8 +58,12 @@ def status_of(gap: float, value: float, roots: float) -> Status:
     roots
         the error of the all-roots forest.
     """
-    hidden = max(ROUNDING * abs(value), FLOAT_ROUNDING * roots, sys.float_info.min)
-    return Status.OPTIMAL if gap <= hidden else Status.FEASIBLE
+    return Status.OPTIMAL if gap <= max(ROUNDING * abs(value), float_rounding(roots)) else Status.FEASIBLE
+
+
+def float_rounding(roots: float) -> float:
+    """What floats of the size of the all-roots forest's value hide of a difference."""
+    return max(FLOAT_ROUNDING * roots, sys.float_info.min)
 
 
 def rounding_in_words(gap: float, value: float) -> str:
@@ -225,7 +229,7 @@ class Solution(Shown):
         if self.pruning is None:
             return math.inf
         roots = float(self.problem.roots_error)
-        if self.gap <= FLOAT_ROUNDING * roots:
+        if self.gap <= float_rounding(roots):
             return 0.0
         attainable = roots - self.bound
         return self.gap / attainable if attainable > 0 else math.inf

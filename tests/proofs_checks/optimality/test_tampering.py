@@ -382,12 +382,18 @@ PATHS: dict[str, tuple[Callable[[PruningPath], PruningPath], str]] = {
     "denominators missing": (lambda p: with_denominators(p, p.certificate.denominator[:-1]), "denominators for"),
     "a denominator doubled": (
         lambda p: with_denominators(p, (*p.certificate.denominator[:-1], p.certificate.denominator[-1] * 2)),
-        "its price at its breakpoint is",
+        "of the prices unpaid",
     ),
-    "a denominator of 0": (lambda p: with_denominators(p, (0,) * len(p.breakpoints)), "no whole number"),
-    "a denominator below 0": (lambda p: with_denominators(p, tuple(-d for d in p.certificate.denominator)), "no whole number"),
-    "denominators as floats": (lambda p: with_denominators(p, tuple(map(float, p.certificate.denominator))), "no whole number"),
-    "a dual less": (lambda p: with_path_load(p, lambda a: put(a, np.argmax(a), a.max() - 1)), "its price at its breakpoint"),
+    "a denominator of 0": (lambda p: with_denominators(p, (0,) * len(p.breakpoints)), "must be a number above 0"),
+    "a denominator below 0": (
+        lambda p: with_denominators(p, tuple(-d for d in p.certificate.denominator)),
+        "must be a number above 0",
+    ),
+    "denominators as floats": (
+        lambda p: with_denominators(p, tuple(map(float, p.certificate.denominator))),
+        "must be a number above 0",
+    ),
+    "a dual less": (lambda p: with_path_load(p, lambda a: put(a, np.argmax(a), a.max() - 1)), "of the prices unpaid"),
     "a dual more": (lambda p: with_path_load(p, lambda a: put(a, np.argmax(a), a.max() + 1)), "its price at its breakpoint"),
     "a dual below 0": (lambda p: with_path_load(p, lambda a: put(a, 0, -1)), "is negative"),
     "huge duals": (lambda p: with_path_load(p, lambda a: np.full_like(a, 2**63 - 1)), "kept longer pay|its price at"),
@@ -401,8 +407,8 @@ PATHS: dict[str, tuple[Callable[[PruningPath], PruningPath], str]] = {
     "a cost inf": (lambda p: with_column(p, "cost", lambda c: np.where(np.arange(c.size) == 0, np.inf, c)), "row 0 has the cost"),
     "an error": (lambda p: with_column(p, "error", lambda e: e - 1e-9 * (np.arange(e.size) == 1)), "row 1 has the error"),
     "errors missing": (lambda p: with_column(p, "error", lambda e: e[:-1]), "column error has not one"),
-    "an exact cost": (lambda p: with_column(p, "integer_cost", lambda c: (c[0] + 1, *c[1:])), "integer_cost is not"),
-    "an exact gain": (lambda p: with_column(p, "integer_gain", lambda g: (g[0] + 1, *g[1:])), "integer_gain is not"),
+    "an exact cost": (lambda p: with_column(p, "exact_cost", lambda c: (c[0] + 1, *c[1:])), "exact_cost is not"),
+    "an exact error": (lambda p: with_column(p, "exact_error", lambda e: (e[0] + 1, *e[1:])), "exact_error is not"),
     "a path of another problem": (lambda p: replace(p, problem=random_problem(7)), "."),
 }
 
