@@ -18,6 +18,7 @@ import time
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.answers.solution import StopReason
 from formulations.errors import InvalidInputError, SolverFailedError
@@ -36,6 +37,9 @@ from solvers.programs.engines.answer import (
 )
 from solvers.programs.engines.or_tools import ITERATION_LIMIT, OPTIMALITY
 from solvers.programs.stoppable import MOST_NONZEROS, interruptible, linear_nonzeros, stoppable
+
+LARGEST_ENTRY = 1e15
+"""HiGHS refuses programs with larger entries."""
 
 Method = Literal["simplex", "ipm", "pdlp"]
 
@@ -64,7 +68,8 @@ def highs(
         check_linear(lp, f"HiGHS with method {method!r}")
     limit = check_call(lp, time_limit)
     k = exponent_of(lp.cost)
-    solver = _loaded(lp, k)
+    rows = _row_exponents(lp)
+    solver = _loaded(lp, k, rows)
     vertex = method == "simplex"
     _set(
         solver,
@@ -84,11 +89,22 @@ def highs(
     )
     seconds = run_highs(solver)
     stopped = _stop_reason(solver, vertex=vertex)
-    return (_integer_answer if lp.integer.any() else _linear_answer)(lp, solver, k, stopped, seconds)
+    if lp.integer.any():
+        return _integer_answer(lp, solver, k, stopped, seconds)
+    return _linear_answer(lp, solver, k, rows, stopped, seconds)
 
 
-def _loaded(lp: LinearProgram, k: int) -> Any:
-    """HiGHS with the program in it, objective scaled by 2^k, without the offset."""
+def _row_exponents(lp: LinearProgram) -> NDArray[np.int64]:
+    """Powers of two by which rows are multiplied: 0, or what brings a row with entries that HiGHS refuses to at most 1."""
+    largest = np.zeros(lp.shape[0])
+    entries = np.abs(lp.matrix.data)
+    if entries.max(initial=0.0) > LARGEST_ENTRY:
+        np.maximum.at(largest, np.repeat(np.arange(largest.size), np.diff(lp.matrix.indptr)), entries)
+    return np.where(largest > LARGEST_ENTRY, -np.frexp(largest)[1], 0).astype(np.int64)
+
+
+def _loaded(lp: LinearProgram, k: int, exponents: NDArray[np.int64]) -> Any:
+    """HiGHS with the program in it, objective scaled by 2^k and rows by 2^exponents, without the offset."""
     highspy = package("highspy")
 
     rows, columns = lp.shape
@@ -104,11 +120,11 @@ def _loaded(lp: LinearProgram, k: int) -> Any:
         scaled(lp.cost, k),
         lp.lower,
         lp.upper,
-        lp.row_lower,
-        lp.row_upper,
+        np.ldexp(lp.row_lower, exponents),
+        np.ldexp(lp.row_upper, exponents),
         lp.matrix.indptr.astype(np.int32),
         lp.matrix.indices.astype(np.int32),
-        lp.matrix.data,
+        np.ldexp(lp.matrix.data, np.repeat(exponents, np.diff(lp.matrix.indptr))),
         lp.integer.astype(np.int32),
     )
     if status == highspy.HighsStatus.kError:
@@ -163,11 +179,13 @@ def _stop_reason(solver: Any, *, vertex: bool) -> StopReason:
     return reasons[state]
 
 
-def _linear_answer(lp: LinearProgram, solver: Any, k: int, stopped: StopReason, seconds: float) -> LinearAnswer:
+def _linear_answer(
+    lp: LinearProgram, solver: Any, k: int, exponents: NDArray[np.int64], stopped: StopReason, seconds: float
+) -> LinearAnswer:
     point, info = solver.getSolution(), solver.getInfo()
     empty = 0 in lp.shape
     x = np.array(point.col_value, dtype=np.float64) if point.value_valid or empty else None
-    dual = unscaled(np.array(point.row_dual, dtype=np.float64), k) if point.dual_valid or empty else None
+    dual = np.ldexp(unscaled(np.array(point.row_dual, dtype=np.float64), k), exponents) if point.dual_valid or empty else None
     counts = (info.simplex_iteration_count, info.ipm_iteration_count, info.pdlp_iteration_count, info.crossover_iteration_count)
     iterations = float(sum(max(int(c), 0) for c in counts))
     return linear_answer(lp, stopped, x, dual, iterations=iterations, seconds=seconds)

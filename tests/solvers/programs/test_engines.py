@@ -265,6 +265,22 @@ def test_time_limit_of_an_integer_program() -> None:
     assert answer.bound < answer.objective
 
 
+@looped("seed", range(12))
+def test_highs_takes_rows_of_any_size(seed: int) -> None:
+    """A row times 2^133 has the same optimum, and its dual value is 2^-133 of what it was; HiGHS refuses such entries."""
+    lp = random_program(seed)
+    factor = np.where(np.arange(lp.shape[0]) == seed % lp.shape[0], 2.0**133, 1.0)
+    large = dataclasses.replace(
+        lp,
+        matrix=sparse.csr_array(sparse.diags_array(factor) @ lp.matrix),
+        row_lower=lp.row_lower * factor,
+        row_upper=lp.row_upper * factor,
+    )
+    found, expected = highs(large), highs(lp)
+    assert found.objective == pytest.approx(expected.objective, rel=1e-9, abs=1e-9 * scale_of(lp))
+    assert found.bound == pytest.approx(expected.bound, rel=1e-9, abs=1e-9 * scale_of(lp))
+
+
 def test_bad_options_are_refused() -> None:
     """Unknown methods and negative times are refused by name."""
     lp = random_program(0)
