@@ -397,10 +397,12 @@ def _left_open(found: _Found, proof: PathCertificate, level: NDArray[np.int32], 
         beside = abs(ratios[int(level[piece.nodes[0]])] - piece.ratio)
         total += (piece.left + piece.dual.sum().item()) / Fraction(piece.scale)
         total += beside * Fraction(core.numbers.evaluation[piece.nodes].sum().item())
-    tails = core.usage_arcs().tail
-    paid = np.zeros(len(ratios) + 1, dtype=object)
-    np.add.at(paid, np.clip(level[tails], 0, len(ratios)), proof.dual.astype(object))
-    return total - sum((int(p) / Fraction(s) for p, s in zip(paid, proof.denominator, strict=False)), Fraction(0))
+    place = np.clip(level[core.usage_arcs().tail], 0, len(ratios))
+    halves = np.zeros((2, len(ratios) + 1), dtype=np.int64)  # duals have up to 62 bits, their sums more
+    np.add.at(halves[0], place, proof.dual >> 31)
+    np.add.at(halves[1], place, proof.dual & (2**31 - 1))
+    paid = [(high << 31) + low for high, low in halves.T.tolist()]
+    return total - sum((p / Fraction(s) for p, s in zip(paid, proof.denominator, strict=False)), Fraction(0))
 
 
 def _restored(problem: PruningProblem, groups: Groups, found: CorePath, started: float) -> PruningPath:
