@@ -16,17 +16,16 @@ In integers,
     cost of a closure  = base_cost + price_unit * sum of price[v] over its nodes                                           (4)
 
 A float stands for the shortest decimal that denotes it. If a unit is given, the float stands for the nearest whole multiple of
-it. If the product of the sum of all gains and the sum of all prices does not fit 61 bits, both are rounded to binary grids.
+it. Integers have any length: nothing is rounded here, cuts round for themselves (`solvers.path.closure_path`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,45 +38,23 @@ from formulations.instance.numbers import PRODUCT_BITS, Multiples, whole_multipl
 if TYPE_CHECKING:
     import pandas as pd
 
-GRID_BITS = 50
-"""Largest number of bits of a rounded sum; a float64 has hardly more."""
-
-MOST_PRICE_BITS = 30
-"""Number of bits left to prices when gains and prices together do not fit."""
-
 NEAR = Fraction(1, 1000)
 """How far a float may be from a whole multiple of its unit, in that unit."""
 
 
 @dataclass(frozen=True, eq=False)
-class Rounded(Multiples):
-    """Numbers as whole multiples of a unit, and how far all of them together can be from the real ones."""
-
-    rounding: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
 class ClosureIntegers:
-    """Gains and prices as int64, with their units and bounds on the rounding."""
+    """Gains and prices as integers with their units: int64 where their products fit a cut, else of any length, type object."""
 
-    # gain, price: int64, shape (n,): in `gain_unit` of error (3) and in `price_unit` of cost (4).
-    gain: NDArray[np.int64]
-    price: NDArray[np.int64]
+    # gain, price: shape (n,): in `gain_unit` of error (3) and in `price_unit` of cost (4).
+    gain: NDArray[Any]
+    price: NDArray[Any]
     # gain_unit, price_unit: exact units.
     gain_unit: Fraction
     price_unit: Fraction
     # base_error, base_cost: error and cost of the empty closure, exactly.
     base_error: Fraction
     base_cost: Fraction
-    # error_rounding, cost_rounding: how far the integers' error and cost of a closure can be from the real ones; 0 where nothing
-    # was rounded.
-    error_rounding: float
-    cost_rounding: float
-
-    @property
-    def exact(self) -> bool:
-        """Whether nothing was rounded."""
-        return self.error_rounding == 0.0 and self.cost_rounding == 0.0
 
     @property
     def lam_unit(self) -> Fraction:
@@ -154,24 +131,16 @@ class ParametricClosure:
 
     @cached_property
     def integers(self) -> ClosureIntegers:
-        """The same instance in integers: exactly if products fit 61 bits, else with rounded gains, prices or both."""
-        gain, price = (_read(getattr(self, f"{name}"), getattr(self, f"{name}_unit"), name) for name in ("gain", "price"))
-        gains, prices = _exact(gain), _exact(price)
-        if gains is None or (gains.bits > MOST_PRICE_BITS + 1 and (prices is None or gains.bits + prices.bits > PRODUCT_BITS)):
-            gains = _rounded(
-                gain, min(GRID_BITS, PRODUCT_BITS - min(MOST_PRICE_BITS, MOST_PRICE_BITS if prices is None else prices.bits))
-            )
-        if prices is None or gains.bits + prices.bits > PRODUCT_BITS:
-            prices = _rounded(price, min(GRID_BITS, PRODUCT_BITS - gains.bits))
+        """The same instance in integers."""
+        gains, prices = (_counted(_read(getattr(self, name), getattr(self, f"{name}_unit"), name)) for name in ("gain", "price"))
+        kind = np.int64 if gains.bits + prices.bits <= PRODUCT_BITS else object
         return ClosureIntegers(
-            gain=gains.count,
-            price=prices.count,
+            gain=gains.count.astype(kind),
+            price=prices.count.astype(kind),
             gain_unit=gains.unit,
             price_unit=prices.unit,
             base_error=_read_base(self.base_error, self.gain_unit, "base_error", fraction),
             base_cost=_read_base(self.base_cost, self.price_unit, "base_cost", exact),
-            error_rounding=gains.rounding,
-            cost_rounding=prices.rounding,
         )
 
     def __repr__(self) -> str:
@@ -180,15 +149,15 @@ class ParametricClosure:
 
 @dataclass(frozen=True, eq=False)
 class ClosureCertificate:
-    """A flow on the arcs that proves a path optimal for every lambda >= 0 at once.
+    """A flow on the arcs that proves a path optimal for every lambda >= 0 at once, up to its gap.
 
-    If `tail[k]` and `head[k]` have the same level, ``flow[k] / denominator[level]`` integer gains go from the tail, which
-    requires, to the head, which is required. Other arcs have no flow. Then every node of a level between 0 and the last one is
-    worth exactly 0 at its breakpoint. `denominator` has one number for each level, ``len(breakpoints) + 1`` in all.
+    If `tail[k]` and `head[k]` have the same level, an error of ``flow[k] * unit[level]`` goes from the tail, which requires, to
+    the head, which is required. Other arcs have no flow. Then every node of a level between 0 and the last one is worth 0 at its
+    breakpoint, up to its part of the gap. `unit` has one number for each level, ``len(breakpoints) + 1`` in all.
     """
 
     flow: NDArray[np.int64]
-    denominator: tuple[int, ...]
+    unit: tuple[Fraction, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +172,9 @@ class ClosurePath(NestedRows):
         ascending, in the units of (1); the first is 0.
     certificate
         proof of optimality for all lambda.
+    gap
+        by how much a row can miss the optimum of (1), at any lambda: what the cuts rounded away; 0 where numbers fit 61 bits.
+        Where it is above 0, the smallest optimum is that up to the gap, too.
     """
 
     problem: ParametricClosure
@@ -210,6 +182,7 @@ class ClosurePath(NestedRows):
     breakpoints: tuple[Fraction, ...]
     certificate: ClosureCertificate | None = None
     stats: Mapping[str, float] = field(default_factory=dict)
+    gap: float = 0.0
 
     parameter_name, answer = "lambda", "closure"
 
@@ -246,20 +219,6 @@ class ClosurePath(NestedRows):
     def units(self) -> tuple[Fraction, Fraction]:
         """Of an integer gain and an integer price."""
         return self.problem.integers.gain_unit, self.problem.integers.price_unit
-
-    @cached_property
-    def cost(self) -> NDArray[np.float64]:
-        """Cost of each row, at the prices before rounding."""
-        if not self.problem.integers.cost_rounding:
-            return np.array([float(c) for c in self.exact_cost])
-        return float(self.problem.base_cost) + row_sums(len(self), self.level, self.problem.price)
-
-    @cached_property
-    def error(self) -> NDArray[np.float64]:
-        """Error of each row, by the gains before rounding."""
-        if not self.problem.integers.error_rounding:
-            return np.array([float(e) for e in self.exact_error])
-        return float(self.problem.base_error) - row_sums(len(self), self.level, self.problem.gain)
 
     @cached_property
     def n_kept(self) -> NDArray[np.int64]:
@@ -335,17 +294,7 @@ def _read_base(number: float | Fraction, unit: Fraction | None, name: str, read:
     return count * unit if abs(value / unit - count) <= NEAR else value
 
 
-def _exact(numbers: Sequence[Fraction]) -> Rounded | None:
-    """The numbers as whole multiples of a common unit; None if their sum takes too many bits."""
+def _counted(numbers: Sequence[Fraction]) -> Multiples:
+    """The numbers as whole multiples of a common unit, of type object."""
     counts, unit = whole_multiples(numbers)
-    return Rounded(np.array(counts, dtype=np.int64), unit) if sum(map(abs, counts)).bit_length() <= GRID_BITS else None
-
-
-def _rounded(numbers: Sequence[Fraction], bits: int) -> Rounded:
-    """Round to the finest binary grid on which the sum has the given number of bits; only 0 is rounded to 0."""
-    total = sum(map(abs, numbers), Fraction(0))
-    exponent = bits - 2 - math.floor(math.log2(total.numerator) - math.log2(total.denominator))
-    unit = Fraction(2) ** -exponent
-    counts = [round(x / unit) or (x > 0) - (x < 0) for x in numbers]  # no price is lost
-    slack = sum((abs(x - w * unit) for x, w in zip(numbers, counts, strict=True)), Fraction(0))
-    return Rounded(np.array(counts, dtype=np.int64), unit, math.nextafter(float(slack), math.inf) if slack else 0.0)
+    return Multiples(np.array(counts, dtype=object), unit)

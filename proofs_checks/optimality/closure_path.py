@@ -33,33 +33,35 @@ So
     from v to u, or where f > 0 from u to v, over arcs (u requires v), leads to a node with a price, or, at the top,
     to one for which (5) is > 0                                                                                            (6)
 
-Rounded instances are checked in their integers. Over all closures these are off by at most
+Cuts of real numbers round, so that (3) to (5) hold up to something, s_v. With it, what X has of L is worth at most the sum of
+s_v > 0, and what it lacks at least the sum of s_v < 0. So no row misses the optimum by more, at any lambda, than
 
-    |base_error - integers' base_error|  +  sum over v of |gain_v - integer gain_v * gain_unit|                            (7)
+    the sum over v of  |s_v| of levels between 0 and the top,  max(0, s_v) of level 0,  max(0, -s_v) of the top            (7)
 
-in errors, and likewise in costs. A float stands for the shortest decimal that denotes it, or, where its unit is given, for the
-nearest whole multiple of it.
+which must not be above the gap that the path states. Where that is above 0, (6) is not asked for: the smallest optimum is that
+up to the gap. A float stands for the shortest decimal that denotes it, or, where its unit is given, for the nearest whole
+multiple of it; nothing is rounded here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral
+from numbers import Rational
 from typing import Any
 
 import numpy as np
 
 from formulations.arguments import checked
-from formulations.instance.parametric_closure import ClosureCertificate, ClosureIntegers, ClosurePath, ParametricClosure
+from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
 from proofs_checks.optimality.path_evidence import check_breakpoints, read_levels
 from proofs_checks.optimality.path_optimality import check_column, suffixes
-from proofs_checks.optimality.recount import Refuted
+from proofs_checks.optimality.recount import Refuted, shown
 from proofs_checks.verdict import Verdict
 
-METHOD = "one flow for all lambda, in exact integers"
+METHOD = "one flow for all lambda, in fractions"
 
 MULTIPLE_TOLERANCE = Fraction(1, 1000)
 """How far a float may be from the whole multiple of the unit that it stands for, in units."""
@@ -69,13 +71,13 @@ MULTIPLE_TOLERANCE = Fraction(1, 1000)
 def check_closure_path(path: ClosurePath) -> Verdict:
     """Is every row of the path the smallest optimum on all of its interval, and are they nested?
 
-    Exact, by one pass over the arcs. Cost and error, the columns that the path reports, are counted again. Rounded instances are
-    checked in their integers, and how far these can be from the instance is computed again: twice that bounds the gap of a row.
+    Exact, by one pass over the arcs, in the numbers of the instance. Cost and error, the columns that the path reports, are
+    counted again.
 
     Returns
     -------
     Verdict
-        certificate: rows, and what bounds the gap of each at its breakpoint, as a float; or what is wrong. None where the path
+        certificate: rows, and what bounds the gap of each, as a float; or what is wrong. None where the path
         carries no certificate.
 
     Examples
@@ -99,53 +101,50 @@ def check_closure_path(path: ClosurePath) -> Verdict:
     return Verdict(claim, True, METHOD, {"rows": len(path), "largest gap": float(gap)})
 
 
-def rates(points: Sequence[Fraction], given: Sequence[Any], lam_unit: Fraction, what: str = "breakpoint") -> list[int]:
-    """q_l, after checking that the denominators, one for each `what`, fit the breakpoints."""
-    if len(given) != len(points):
-        raise Refuted(f"{len(given)} denominators for {len(points)} {what}s")
-    found = []
-    for k, (b, denominator) in enumerate(zip(points, given, strict=True)):
-        integer = int(denominator) if isinstance(denominator, Integral) else 0
-        rate = Fraction(b) / lam_unit * integer
-        if integer < 1 or rate.denominator != 1:
-            raise Refuted(f"the denominator of {what} {k} is {denominator}; times its breakpoint it is no whole number")
-        found.append(rate.numerator)
-    return found
-
-
 def _proven_gap(path: ClosurePath, certificate: ClosureCertificate) -> Fraction:
-    """How far a row can be from the optimum of the real instance, at its breakpoint."""
+    """(7), after checking everything else."""
     instance, points = ClosureRecount(path.problem), path.breakpoints
     check_breakpoints(points)
-    rate = rates((*points, Fraction(0)), certificate.denominator, path.problem.integers.lam_unit, "level")
-    denominator = [int(d) for d in certificate.denominator]
     level = read_levels(path.level, instance.n, range(instance.n), (0, len(points)), "node", "goes")
     flow: Any = certificate.flow
     if not isinstance(flow, np.ndarray) or flow.shape != (len(instance.arcs),) or flow.dtype.kind != "i":
         raise Refuted(f"the flow is no array of {len(instance.arcs)} integers, one for each arc")
-    evidence = _Evidence(instance, level, denominator, rate, flow.tolist())
+    unit = _units(certificate.unit, len(points) + 1)
+    evidence = _Evidence(instance, level, [*map(Fraction, points), Fraction(0)], unit, flow.tolist())
     evidence.check_arcs()
     surplus = evidence.surplus()
-    evidence.check_worth(surplus)
-    evidence.check_smallest(surplus)
+    if not 0 <= path.gap < math.inf:
+        raise Refuted(f"the path states the gap {path.gap!r}")
+    gap = evidence.check_worth(surplus, Fraction(path.gap))
+    if not path.gap:
+        evidence.check_smallest(surplus)
     _check_columns(path, evidence)
-    return 2 * (instance.distance.error + points[-1] * instance.distance.cost)
+    return gap
+
+
+def _units(given: Sequence[Any], levels: int) -> list[Fraction]:
+    if len(given) != levels:
+        raise Refuted(f"{len(given)} units of flow for {levels} levels")
+    for k, unit in enumerate(given):
+        if not isinstance(unit, Rational) or unit <= 0:
+            raise Refuted(f"the unit of flow of level {k} is {unit!r}; it must be a fraction above 0")
+    return [Fraction(unit) for unit in given]
 
 
 @dataclass(frozen=True, eq=False)
 class _Evidence:
-    """What was read: of every node its level, of every level its denominator d and rate lambda_l d, of every arc its flow."""
+    """What was read: levels of nodes, of every level its lambda (0 at the top) and its unit of flow, flows of arcs."""
 
     instance: ClosureRecount
     level: list[int]
-    denominator: list[int]
-    rate: list[int]
+    lam: list[Fraction]
+    unit: list[Fraction]
     flow: list[int]
 
     @property
     def top(self) -> int:
         """The level of what is kept for all lambda."""
-        return len(self.denominator) - 1
+        return len(self.unit) - 1
 
     def check_arcs(self) -> None:
         """(2), and no flow below 0 or between levels."""
@@ -157,31 +156,35 @@ class _Evidence:
             if f > 0 and self.level[u] != self.level[v]:
                 raise Refuted(f"there is a flow from node {u} to node {v} of another level")
 
-    def surplus(self) -> list[int]:
-        """Worth + inflow - outflow of every node, in integer gains over the denominator of its level."""
-        sums = [
-            g * self.denominator[k] - p * self.rate[k]
-            for g, p, k in zip(self.instance.integer_gain, self.instance.integer_price, self.level, strict=True)
-        ]
+    def surplus(self) -> list[Fraction]:
+        """Worth + inflow - outflow of every node."""
+        across = [0] * len(self.level)
         for (u, v), f in zip(self.instance.arcs, self.flow, strict=True):
-            sums[u] -= f
-            sums[v] += f
-        return sums
+            across[u] -= f
+            across[v] += f
+        amounts = zip(self.instance.gain, self.instance.price, across, self.level, strict=True)
+        return [g - self.lam[k] * p + f * self.unit[k] for g, p, f, k in amounts]
 
-    def check_worth(self, surplus: list[int]) -> None:
-        """(3) to (5)."""
+    def check_worth(self, surplus: list[Fraction], stated: Fraction) -> Fraction:
+        """(3) to (5) up to (7)."""
+        gap, first = Fraction(0), ""
         for v, (k, s) in enumerate(zip(self.level, surplus, strict=True)):
-            if k == self.top:
-                if self.instance.integer_price[v] or self.instance.price[v]:
-                    raise Refuted(f"node {v} is kept for all lambda, yet it has a price")
-                if s < 0:
-                    raise Refuted(f"node {v} is kept for all lambda, where it does not pay")
-            elif k == 0 and s > 0:
-                raise Refuted(f"node {v} is never kept, though it pays at lambda = 0")
-            elif k > 0 and s != 0:
-                raise Refuted(f"node {v} is not worth nothing at breakpoint {k}, with what flows: {s} is left")
+            if k == self.top and self.instance.price[v]:
+                raise Refuted(f"node {v} is kept for all lambda, yet it has a price")
+            if s == 0 or (s > 0 if k == self.top else k == 0 and s < 0):
+                continue
+            gap += abs(s)
+            if not first and k == self.top:
+                first = f"node {v} is kept for all lambda, where it does not pay"
+            elif not first and k == 0:
+                first = f"node {v} is never kept, though it pays at lambda = 0"
+            elif not first:
+                first = f"node {v} is not worth nothing at breakpoint {k}, with what flows: {shown(s)} is left"
+        if gap > stated:
+            raise Refuted(f"{first}; all such nodes leave a gap of {float(gap):.3g}, {float(stated):.3g} is stated")
+        return gap
 
-    def check_smallest(self, surplus: list[int]) -> None:
+    def check_smallest(self, surplus: list[Fraction]) -> None:
         """(6): from nodes with a price, or a surplus at the top, all chains backwards."""
         steps: list[list[int]] = [[] for _ in self.level]
         for (u, v), f in zip(self.instance.arcs, self.flow, strict=True):
@@ -189,7 +192,7 @@ class _Evidence:
                 steps[u].append(v)  # u has to go where v goes: once u is settled, so is v
                 if f > 0:
                     steps[v].append(u)
-        settled = [p > 0 or s > 0 for p, s in zip(self.instance.integer_price, surplus, strict=True)]
+        settled = [p > 0 or s > 0 for p, s in zip(self.instance.price, surplus, strict=True)]
         todo = [v for v, done in enumerate(settled) if done]
         while todo:
             for w in steps[todo.pop()]:
@@ -203,7 +206,7 @@ class _Evidence:
 
 def _check_columns(path: ClosurePath, evidence: _Evidence) -> None:
     """Errors, costs, sizes and lambdas of the rows must be what the path says they are."""
-    instance, ints, rows = evidence.instance, path.problem.integers, len(path.breakpoints)
+    instance, rows = evidence.instance, len(path.breakpoints)
 
     def sums(amounts: Sequence[Any]) -> list[Any]:
         by_level = [Fraction(0)] * (rows + 1)
@@ -216,8 +219,8 @@ def _check_columns(path: ClosurePath, evidence: _Evidence) -> None:
     check_column("error", path.error, error, abs(instance.base_error) + sum(map(abs, instance.gain)))
     check_column("cost", path.cost, cost, abs(instance.base_cost) + sum(instance.price))
     for name, given, mine in (
-        ("exact_error", path.exact_error, [ints.base_error - g * ints.gain_unit for g in sums(instance.integer_gain)]),
-        ("exact_cost", path.exact_cost, [ints.base_cost + p * ints.price_unit for p in sums(instance.integer_price)]),
+        ("exact_error", path.exact_error, error),
+        ("exact_cost", path.exact_cost, cost),
         ("lam", path.lam.tolist(), [float(b) for b in path.breakpoints]),
         ("n_kept", path.n_kept.tolist(), sums([1] * instance.n)),
     ):
@@ -226,29 +229,18 @@ def _check_columns(path: ClosurePath, evidence: _Evidence) -> None:
 
 
 class ClosureRecount:
-    """Nodes, arcs, real and integer gains and prices of an instance whose arrays need not be what they were once."""
+    """Nodes, arcs, gains and prices of an instance whose arrays need not be what they were once."""
 
     def __init__(self, problem: ParametricClosure) -> None:
-        ints = problem.integers
         self.n = len(problem.gain)
         self.arcs = _arcs(problem, self.n)
         self.gain = _reals("gain", problem.gain, self.n, problem.gain_unit)
         self.price = _reals("price", problem.price, self.n, problem.price_unit)
-        self.integer_gain = _integers("gain", ints.gain, self.n)
-        self.integer_price = _integers("price", ints.price, self.n)
         for v in range(self.n):
-            if self.price[v] < 0 or self.integer_price[v] < 0:
+            if self.price[v] < 0:
                 raise Refuted(f"the price of node {v} is negative")
         self.base_error = _base(problem.base_error, problem.gain_unit)
         self.base_cost = _base(problem.base_cost, problem.price_unit)
-        ones = [1] * self.n
-        gains, prices = (
-            zip(self.gain, self.integer_gain, ones, strict=True),
-            zip(self.price, self.integer_price, ones, strict=True),
-        )
-        error = abs(self.base_error - ints.base_error) + off_by(gains, Fraction(1), ints.gain_unit)
-        cost = abs(self.base_cost - ints.base_cost) + off_by(prices, Fraction(1), ints.price_unit)
-        self.distance = as_stated(Distance(error, cost), ints)
 
 
 def _arcs(problem: ParametricClosure, n: int) -> list[tuple[int, int]]:
@@ -293,28 +285,3 @@ def _meant(x: float, unit: Fraction | None) -> Fraction:
         return number
     multiple = unit * math.floor(number / unit + Fraction(1, 2))
     return multiple if abs(number - multiple) <= MULTIPLE_TOLERANCE * unit else number
-
-
-@dataclass(frozen=True)
-class Distance:
-    """How far the integers of an instance can be from its numbers, over all closures."""
-
-    error: Fraction
-    cost: Fraction
-
-
-def as_stated(distance: Distance, ints: ClosureIntegers) -> Distance:
-    """The distance, if the units are units, and it is not more than the instance states."""
-    if not (ints.gain_unit > 0 and ints.price_unit > 0):
-        raise Refuted(f"the units of the instance's integers are {ints.gain_unit} and {ints.price_unit}; they must be above 0")
-    for what, found, stated in (("errors", distance.error, ints.error_rounding), ("costs", distance.cost, ints.cost_rounding)):
-        if not 0 <= stated < math.inf or found > Fraction(stated):
-            raise Refuted(f"the instance's integers are off by up to {float(found):g} in {what}, {stated!r} is stated")
-    return distance
-
-
-def off_by(amounts: Iterable[tuple[Any, int, int]], mine: Fraction, theirs: Fraction) -> Fraction:
-    """The sum of n |x mine - y theirs| over some (x, y, n)."""
-    denominator = math.lcm(mine.denominator, theirs.denominator)
-    a, b = int(mine * denominator), int(theirs * denominator)
-    return Fraction(sum(n * abs(x * a - y * b) for x, y, n in amounts)) / denominator

@@ -122,7 +122,7 @@ def evidence_of_cascade(cascade: Cascade) -> Evidence:
         None if row is None else (path.breakpoints[row], ends[row + 1]),
         cost,
         error,
-        max(ints.error_rounding, ints.cost_rounding),
+        path.gap / float(ints.base_error or 1),
         bound=least_error(path, Fraction(cost)),
     )
 

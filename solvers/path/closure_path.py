@@ -11,15 +11,21 @@ part D, with
 both above 0. If no closure of D has a positive value at lambda*, all of D leaves at lambda*, and the flow of that cut proves it.
 Otherwise the smallest best closure of D and the rest of D are two parts, whose breakpoints lie above and below lambda*.
 
-A cut at lambda* = q / d is one maximum flow in integers: source -> v with the profit d gain_v - q price_v where that is positive,
-v -> sink with its size where it is negative, u -> v unlimited where u requires v. Its smallest source side is the smallest best
-closure. The flow on the arcs u -> v is the certificate. No flow crosses the minimum cut on them, and conservation in v says
+A cut at lambda* = q / d is one maximum flow in 64-bit integers: source -> v with the profit d gain_v - q price_v where that is
+positive, v -> sink with its size where it is negative, u -> v unlimited where u requires v. Its smallest source side is the
+smallest best closure. The flow on the arcs u -> v is the certificate. No flow crosses the minimum cut on them, and conservation
+in v says
 
     profit_v + inflow - outflow  >=  0  on the source side,  <=  0  on the sink side,  =  0  where the cut is worth nothing (3)
+
+Profits that do not fit are rounded up to multiples of a power of two. Then a part goes at lambda* where the best closure of its
+cut is worth nothing in the numbers of the instance; rounding may have hidden a better one. What that leaves of (3), summed over
+all nodes in the numbers of the instance, is the gap of the path; the proof is in `proofs_checks.optimality.closure_path`.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,7 +36,8 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
 from formulations.long_steps import interruption_as_error
-from solvers.closures.cut import FlowNetwork, check_products
+from solvers.closures.cut import FlowNetwork
+from solvers.closures.grids import TOTAL_BITS
 
 
 @checked
@@ -45,13 +52,10 @@ def closure_path(problem: ParametricClosure, *, certificate: bool = True) -> Clo
     Returns
     -------
     ClosurePath
-        exact for the integer instance ``problem.integers``; where ``problem.integers.exact`` is False its rounding bounds say how
-        far the real instance can differ.
+        with rows, costs, errors and breakpoints in the numbers of the instance, and with its `gap`.
 
     Raises
     ------
-    CapacityOverflowError
-        if products of gains and prices do not fit 62 bits.
     InterruptedSolveError
         on Ctrl-C; nothing was changed.
     """
@@ -72,11 +76,22 @@ class _Nodes:
 
 @dataclass(frozen=True, eq=False)
 class _Cut:
-    """The smallest best closure of a part, bool over its nodes; its value; the flow on the part's arcs."""
+    """The smallest best closure of a part, bool over its nodes; what it is worth; the flow on the part's arcs, in its unit."""
 
     keep: NDArray[np.bool_]
-    value: int
+    value: int  # in the numbers of the instance, times the denominator of lambda
     flow: NDArray[np.int64]
+    unit: Fraction  # in integer gains
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Nodes that go at one lambda, given in integers, and the unit of the flow between them."""
+
+    part: _Nodes
+    gain: int
+    price: int
+    unit: Fraction
 
 
 class _ClosureDecomposition:
@@ -84,8 +99,7 @@ class _ClosureDecomposition:
 
     def __init__(self, problem: ParametricClosure) -> None:
         self.problem = problem
-        self.ratio: list[Fraction] = []
-        self.pieces: list[_Nodes] = []
+        self.pieces: list[_Piece] = []  # innermost first
         self.flow = np.zeros(problem.tail.size, dtype=np.int64)
         self.stats = {"cuts": 0.0, "arcs_cut": 0.0}
         self._place = np.zeros(problem.n, dtype=np.int32)
@@ -94,14 +108,15 @@ class _ClosureDecomposition:
         """Find A0, Ainf and all pieces between them."""
         everything = _Nodes(np.arange(self.problem.n, dtype=np.int32), np.arange(self.problem.tail.size, dtype=np.int32))
         first = self._cut(everything, Fraction(0))
-        outer, never = self._halves(everything, first.keep)
-        self._keep_flow(never, everything, first)
+        outer, self.never = self._halves(everything, first.keep)
+        self._keep_flow(self.never, everything, first)
         free, _ = self._halves(outer, self._free()[outer.nodes])
         last = self._cut(free, Fraction(0))
         self.forever, _ = self._halves(free, last.keep)
         self._keep_flow(self.forever, free, last)
+        self.unit = first.unit, last.unit  # of the flows within what is never kept, and within what always is
         between = np.ones(self.problem.n, dtype=bool)
-        between[never.nodes] = between[self.forever.nodes] = False
+        between[self.never.nodes] = between[self.forever.nodes] = False
         todo = [self._halves(everything, between)[0]]
         while todo:
             part = todo.pop()
@@ -111,11 +126,11 @@ class _ClosureDecomposition:
     def _divided(self, part: _Nodes) -> list[_Nodes]:
         """The two parts of a part, outer and inner; none if it is a piece."""
         ints = self.problem.integers
-        ratio = Fraction(int(ints.gain[part.nodes].sum()), int(ints.price[part.nodes].sum()))
-        cut = self._cut(part, ratio)
-        if cut.value == 0:
-            self.ratio.append(ratio)
-            self.pieces.append(part)
+        gain, price = int(ints.gain[part.nodes].sum()), int(ints.price[part.nodes].sum())
+        sensible = gain > 0 and price > 0  # where rounding did not let in what pays nothing, or leave out what is free
+        cut = self._cut(part, Fraction(gain, price) if sensible else Fraction(0))
+        if cut.value <= 0 or not sensible:
+            self.pieces.append(_Piece(part, gain, price, cut.unit))
             self.flow[part.arcs] = cut.flow
             return []
         inner, outer = self._halves(part, cut.keep)
@@ -148,35 +163,88 @@ class _ClosureDecomposition:
     def _cut(self, part: _Nodes, ratio: Fraction) -> _Cut:
         """(1) on a part at lambda = ratio, in integers; (3) holds of the flow."""
         ints, k = self.problem.integers, part.nodes.size
-        gain, price = ints.gain[part.nodes], ints.price[part.nodes]
-        # half of 62 bits, because the profit of one node has a part of both
-        check_products(2.0 * max(int(np.abs(gain).sum()) * ratio.denominator, int(price.sum()) * ratio.numerator))
-        profit = gain * ratio.denominator - price * ratio.numerator
+        worth = ints.gain[part.nodes] * ratio.denominator - ints.price[part.nodes] * ratio.numerator
+        bits = int(np.abs(worth).sum()).bit_length()
+        shift = bits - TOTAL_BITS if bits > TOTAL_BITS + 2 else 0
+        profit = (-((-worth) >> shift)).astype(np.int64)
+        unit = Fraction(1 << shift, ratio.denominator)
         self._place[part.nodes] = np.arange(k, dtype=np.int32)
         ends = self._place[self.problem.tail[part.arcs]], self._place[self.problem.head[part.arcs]]
         total = int(np.maximum(profit, 0).sum())
         self.stats["cuts"] += 1
         self.stats["arcs_cut"] += part.arcs.size
         if total == 0:
-            return _Cut(np.zeros(k, dtype=bool), 0, np.zeros(part.arcs.size, dtype=np.int64))
-        return _solved(profit, *ends, total)
+            return _Cut(np.zeros(k, dtype=bool), 0, np.zeros(part.arcs.size, dtype=np.int64), unit)
+        keep, flow = _solved(profit, *ends, total)
+        return _Cut(keep, int(worth[keep].sum()), flow, unit)
 
     def path(self, started: float, *, certificate: bool) -> ClosurePath:
-        """Breakpoints in ascending order, each node's level among them, and the flow."""
-        ratios = sorted({Fraction(0), *self.ratio})
-        index = {r: k for k, r in enumerate(ratios)}
+        """Breakpoints in ascending order, each node's level among them, the flow, and the gap that rounding leaves."""
+        rows = self._rows()
+        ratios = sorted({Fraction(0), *(ratio for ratio in map(_ratio, rows) if isinstance(ratio, Fraction))})
+        index: dict[Fraction | float, int] = {r: k for k, r in enumerate(ratios)} | {math.inf: len(ratios)}
         level = np.zeros(self.problem.n, dtype=np.int32)
-        for ratio, piece in zip(self.ratio, self.pieces, strict=True):
-            level[piece.nodes] = index[ratio]
         level[self.forever.nodes] = len(ratios)
-        proof = ClosureCertificate(self.flow, (*(r.denominator for r in ratios), 1)) if certificate else None
-        unit = self.problem.integers.lam_unit
+        units = [self.unit[0], *[Fraction(0)] * (len(ratios) - 1), self.unit[1]]
+        for row in rows:
+            k = index[_ratio(row)]
+            units[k] = max(units[k], *(piece.unit for piece in row))
+            for piece in row:
+                level[piece.part.nodes] = k
+        for row in rows:
+            for piece in row:
+                self._in_unit(piece, units[index[_ratio(row)]])
+        ints = self.problem.integers
+        gap = self._left_open(level, ratios, units) * ints.gain_unit
+        proof = ClosureCertificate(self.flow, tuple(unit * ints.gain_unit for unit in units)) if certificate else None
         stats = {"seconds": time.perf_counter() - started, **self.stats}
-        return ClosurePath(self.problem, level, tuple(r * unit for r in ratios), proof, stats)
+        points = tuple(r * ints.lam_unit for r in ratios)
+        return ClosurePath(self.problem, level, points, proof, stats, math.nextafter(float(gap), math.inf) if gap else 0.0)
+
+    def _rows(self) -> list[list[_Piece]]:
+        """The pieces, innermost first; joined where their ratios rise, as rounding may have let them."""
+        rows: list[list[_Piece]] = []
+        for piece in self.pieces:
+            rows.append([piece])
+            while len(rows) > 1 and _ratio(rows[-2]) < _ratio(rows[-1]):
+                rows[-2:] = [rows[-2] + rows[-1]]
+        return rows
+
+    def _in_unit(self, piece: _Piece, unit: Fraction) -> None:
+        """Bring the flow of a piece to a larger unit, rounded down."""
+        factor = piece.unit / unit
+        if factor != 1:
+            flow = self.flow[piece.part.arcs].astype(object)
+            self.flow[piece.part.arcs] = (flow * factor.numerator // factor.denominator).astype(np.int64)
+
+    def _left_open(self, level: NDArray[np.int32], ratios: list[Fraction], units: list[Fraction]) -> Fraction:
+        """What is left of (3), summed over all nodes, in integer gains."""
+        ints = self.problem.integers
+        if ints.gain.dtype != object:
+            return Fraction(0)
+        across = np.zeros(self.problem.n, dtype=object)
+        np.subtract.at(across, self.problem.tail, self.flow.astype(object))
+        np.add.at(across, self.problem.head, self.flow.astype(object))
+        total = Fraction(0)
+        for k, (ratio, unit) in enumerate(zip([*ratios, Fraction(0)], units, strict=True)):
+            here = level == k
+            common = math.lcm(ratio.denominator, unit.denominator)
+            left = ints.gain[here] * common - ints.price[here] * int(ratio * common) + across[here] * int(unit * common)
+            left = np.maximum(left, 0) if k == 0 else np.maximum(-left, 0) if k == len(ratios) else np.abs(left)
+            total += Fraction(int(left.sum()), common)
+        return total
 
 
-def _solved(profit: NDArray[np.int64], tail: NDArray[np.int32], head: NDArray[np.int32], total: int) -> _Cut:
-    """Solve one cut; `total` is the sum of the positive profits."""
+def _ratio(row: list[_Piece]) -> Fraction | float:
+    """The lambda >= 0 at which some pieces together gain what they cost; inf for what is free."""
+    gain, price = sum(piece.gain for piece in row), sum(piece.price for piece in row)
+    return max(Fraction(gain, price), Fraction(0)) if price else math.inf if gain > 0 else Fraction(0)
+
+
+def _solved(
+    profit: NDArray[np.int64], tail: NDArray[np.int32], head: NDArray[np.int32], total: int
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """The smallest best closure and the flow of one cut; `total` is the sum of the positive profits."""
     source, sink = profit.size, profit.size + 1
     earns, pays = np.flatnonzero(profit > 0), np.flatnonzero(profit < 0)
     network = FlowNetwork(source, sink)
@@ -184,5 +252,5 @@ def _solved(profit: NDArray[np.int64], tail: NDArray[np.int32], head: NDArray[np
     arcs = network.add(tail, head, total + 1)
     network.add(source, earns, profit[earns])
     network.add(pays, sink, -profit[pays])
-    value = total - network.maximum_flow()
-    return _Cut(network.source_side()[: profit.size], value, network.flow_on(arcs))
+    network.maximum_flow()
+    return network.source_side()[: profit.size], network.flow_on(arcs)

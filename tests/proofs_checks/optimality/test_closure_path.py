@@ -39,13 +39,15 @@ def test_errors_that_cancel_are_those_of_their_parts() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_rounded_instances_hold_with_a_gap(seed: int) -> None:
-    """Where numbers were rounded, the verdict says by how much a row can miss the optimum."""
+    """Where cuts round, the verdict says by how much a row can miss the optimum, and a path that states less is refuted."""
     rng = np.random.default_rng(seed)
     grid = random_grid(6, 6, seed)
     problem = ParametricClosure(rng.normal(size=36), rng.random(36), grid.tail, grid.head)
-    verdict = check_closure_path(closure_path(problem))
+    path = closure_path(problem)
+    verdict = check_closure_path(path)
     assert verdict.holds, verdict
-    assert 0 < verdict.certificate["largest gap"] < 1e-3
+    assert 0 < verdict.certificate["largest gap"] <= path.gap < 1e-14
+    assert "is stated" in check_closure_path(replace(path, gap=path.gap / 2)).certificate
 
 
 @pytest.mark.parametrize("base_error", [4 / 3, 0.25, Fraction(1, 3) + Fraction(1, 10**9)])
@@ -106,7 +108,7 @@ def golden() -> ClosurePath:
     assert path.breakpoints == (0, 1, 2)
     assert path.level.tolist() == [3, 2, 2, 1, 0, 0]
     assert proof(path).flow.tolist() == [0, 1, 0, 1]
-    assert proof(path).denominator == (1, 1, 1, 1)
+    assert proof(path).unit == (1, 1, 1, 1)
     assert check_closure_path(path)
     return path
 
@@ -115,8 +117,8 @@ def with_flow(*flow: int) -> ClosurePath:
     return replace(golden(), certificate=replace(proof(golden()), flow=np.array(flow, dtype=np.int64)))
 
 
-def with_denominator(*denominator: Any) -> ClosurePath:
-    return replace(golden(), certificate=replace(proof(golden()), denominator=denominator))
+def with_unit(*unit: Any) -> ClosurePath:
+    return replace(golden(), certificate=replace(proof(golden()), unit=unit))
 
 
 def with_level(*level: int) -> ClosurePath:
@@ -175,8 +177,12 @@ FORGED: dict[str, tuple[Callable[[], ClosurePath], str]] = {
     "too short a flow": (lambda: with_flow(0, 1, 0), "the flow is no array of 4 integers"),
     "a breakpoint moved": (lambda: with_points(Fraction(0), Fraction(1), Fraction(3)), "is not worth nothing at breakpoint 2"),
     "breakpoints that do not ascend": (lambda: with_points(Fraction(0), Fraction(2), Fraction(2)), "breakpoint 2 is not above"),
-    "denominators too few": (lambda: with_denominator(1, 1, 1), "3 denominators for 4 levels"),
-    "a denominator that does not fit the flow": (lambda: with_denominator(1, 1, 2, 1), "node 1 is not worth nothing"),
+    "units too few": (lambda: with_unit(1, 1, 1), "3 units of flow for 4 levels"),
+    "a unit of 0": (lambda: with_unit(1, 1, 0, 1), "the unit of flow of level 2 is 0"),
+    "a unit that is a float": (lambda: with_unit(1, 1, 1.0, 1), "the unit of flow of level 2 is 1.0"),
+    "a unit that does not fit the flow": (lambda: with_unit(1, 1, Fraction(1, 2), 1), "node 1 is not worth nothing"),
+    "a gap nan": (lambda: replace(golden(), gap=math.nan), "states the gap nan"),
+    "a gap of -1": (lambda: replace(golden(), gap=-1.0), "states the gap -1"),
     "an error": (lambda: with_column("error", lambda e: e + 1e-9), "row 0 has the error 0.0"),
     "an error nan": (lambda: with_column("error", lambda e: e * math.nan), "row 0 has the error"),
     "a cost": (lambda: with_column("cost", lambda c: c - np.array([0, 1e-6, 0])), "row 1 has the cost 2.0"),
@@ -185,21 +191,17 @@ FORGED: dict[str, tuple[Callable[[], ClosurePath], str]] = {
     "an exact cost": (lambda: with_column("exact_cost", lambda c: c[::-1]), "the path's exact_cost"),
     "a size": (lambda: with_column("n_kept", lambda n: n + 1), "the path's n_kept"),
     "a lambda": (lambda: with_column("lam", lambda x: x * 2), "the path's lam"),
-    "another gain": (lambda: with_problem(gain=numbers(1, 3, 1, 2, 1, -3)), "off by up to 1 in errors, 0.0 is stated"),
+    "another gain": (lambda: with_problem(gain=numbers(1, 3, 1, 2, 1, -3)), "node 3 is not worth nothing at breakpoint 1"),
     "a gain nan": (lambda: with_problem(gain=numbers(1, 3, 1, math.nan, 1, -3)), "gain is no array of 6 finite numbers"),
-    "another price": (lambda: with_problem(price=numbers(0, 1, 1, 2, 0, 0)), "off by up to 1 in costs"),
+    "another price": (lambda: with_problem(price=numbers(0, 1, 1, 2, 0, 0)), "node 3 is not worth nothing at breakpoint 1"),
     "a negative price": (lambda: with_problem(price=numbers(0, 1, 1, 1, 0, -1)), "the price of node 5 is negative"),
-    "another base error": (lambda: with_problem(base_error=7.0), "off by up to 1 in errors"),
+    "another base error": (lambda: with_problem(base_error=7.0), "row 0 has the error 1"),
     "a base cost nan": (lambda: with_problem(base_cost=math.nan), "of the empty closure is nan"),
-    "other integer gains": (lambda: with_problem(integer_gain=np.array([1, 3, 1, 1, 1, -4])), "off by up to 1 in errors"),
-    "other integer prices": (lambda: with_problem(integer_price=np.array([1, 1, 1, 1, 0, 0])), "off by up to 1 in costs"),
-    "a negative integer price": (
-        lambda: with_problem(integer_price=np.array([0, 1, 1, 1, 0, -1]), integer_cost_rounding=1.0),
-        "the price of node 5 is negative",
-    ),
-    "another integer base cost": (lambda: with_problem(integer_base_cost=Fraction(1)), "off by up to 1 in costs"),
-    "another integer base error": (lambda: with_problem(integer_base_error=Fraction(5)), "off by up to 1 in errors"),
-    "another unit": (lambda: with_problem(integer_gain_unit=Fraction(2)), "off by up to 10 in errors"),
+    "other integer gains": (lambda: with_problem(integer_gain=np.array([1, 3, 1, 2, 1, -3])), "row 0 has the error"),
+    "other integer prices": (lambda: with_problem(integer_price=np.array([1, 1, 1, 1, 0, 0])), "row 0 has the cost"),
+    "another integer base cost": (lambda: with_problem(integer_base_cost=Fraction(1)), "row 0 has the cost"),
+    "another integer base error": (lambda: with_problem(integer_base_error=Fraction(5)), "row 0 has the error"),
+    "another unit": (lambda: with_problem(integer_gain_unit=Fraction(2)), "row 0 has the error"),
     "no multiple of its unit": (lambda: with_problem(gain_unit=Fraction(2)), "the gain of node 0 is 1.0, no whole multiple of 2"),
     "an arc to another node": (lambda: with_problem(head=np.array([0, 3, 1, 5])), "node 1 is kept longer than node 3"),
     "an arc to no node": (lambda: with_problem(head=np.array([0, 2, 1, 6])), "the head of arc 3 is node 6"),
@@ -216,8 +218,10 @@ def test_what_was_changed_is_refuted(name: str) -> None:
     assert re.search(re.escape(message), str(verdict.certificate)), verdict.certificate
 
 
-def path_of(problem: ParametricClosure, level: list[int], points: list[int], flow: list[int]) -> ClosurePath:
-    certificate = ClosureCertificate(np.array(flow, dtype=np.int64), (1,) * (len(points) + 1))
+def path_of(
+    problem: ParametricClosure, level: list[int], points: list[int], flow: list[int], unit: tuple[Fraction, ...] = ()
+) -> ClosurePath:
+    certificate = ClosureCertificate(np.array(flow, dtype=np.int64), unit or (Fraction(1),) * (len(points) + 1))
     return ClosurePath(problem, np.array(level, dtype=np.int32), tuple(map(Fraction, points)), certificate)
 
 
@@ -241,14 +245,5 @@ def test_a_larger_optimum_is_not_the_smallest() -> None:
 
 def test_what_pays_for_others_stays() -> None:
     """A free node that sends flow to one with a price is needed: the chain of (6) that follows the flow."""
-    problem = closure_of([0, 2], [1, 0], [(1, 0)])  # one integer gain is 2
-    assert check_closure_path(path_of(problem, [1, 1], [0, 2], [1]))
-
-
-def test_a_price_that_the_integers_hide_is_seen() -> None:
-    """A node with a real price is not kept for ever, even if the rounding that is stated would allow it in the integers."""
-    problem = closure_of([1], [0.25], [])
-    ints = replace(problem.integers, price=np.array([0]), cost_rounding=0.25)
-    problem.__dict__["integers"] = ints
-    verdict = check_closure_path(path_of(problem, [1], [0], []))
-    assert "kept for all lambda, yet it has a price" in str(verdict.certificate)
+    problem = closure_of([0, 2], [1, 0], [(1, 0)])
+    assert check_closure_path(path_of(problem, [1, 1], [0, 2], [1], (Fraction(1), Fraction(2), Fraction(1))))

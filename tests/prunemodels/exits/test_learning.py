@@ -122,10 +122,8 @@ def test_no_policy_is_better_at_any_price(seed: int) -> None:
     for lam in [*points, *((a + b) / 2 for a, b in itertools.pairwise(points)), points[-1] + 1]:
         go = exits.policy(exits.path.row_at_lam(lam)).go
         error, cost = tally(table, truth, weights, go, walk(go, exits.theta, doubt))
-        ints = exits.path.problem.integers  # weights that are no counts are rounded, and how far is stated
-        rounding = 2 * (ints.error_rounding + lam * ints.cost_rounding)
-        assert (weights != 1).any() or rounding == 0
-        assert error + lam * cost <= min(e + lam * c for e, c in counts) + rounding + 1e-12
+        assert (weights != 1).any() or exits.path.gap == 0
+        assert error + lam * cost <= min(e + lam * c for e, c in counts) + 1e-12
     stages = TableStages(table, np.arange(table.value.shape[2]))
     X = np.arange(table.n_rows, dtype=float)[:, None]
     assert check_closure_path(exits.path).holds is True
