@@ -76,7 +76,7 @@ class Bounded:
 
     def __post_init__(self) -> None:
         """Refuse a bound that the pruning's error refutes."""
-        if status_of(self.bound - self.error, self.error, float(self.problem.roots_error)) is Status.FEASIBLE:
+        if status_of(self.bound - self.error, self.error, self.problem.largest_error) is Status.FEASIBLE:
             raise SolverFailedError(
                 f"the bound {self.bound!r} is above the error {self.error!r} of a pruning within the budget: a defect of the "
                 "engine or of a solver that it calls; please report the instance, and take another method"
@@ -90,7 +90,7 @@ class Bounded:
     @property
     def status(self) -> Status:
         """OPTIMAL where the gap is at most what rounding can hide, see `status_of`."""
-        return status_of(self.gap, self.error, float(self.problem.roots_error))
+        return status_of(self.gap, self.error, self.problem.largest_error)
 
 
 @dataclass(frozen=True, eq=False)

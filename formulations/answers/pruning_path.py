@@ -141,9 +141,11 @@ class PruningPath(NestedPrunings):
     @cached_property
     def status(self) -> Status:
         """OPTIMAL where the gap is at every lambda at most what rounding can hide, by the rule of `Solution`; else FEASIBLE."""
-        roots = float(self.of_nothing[0])
+        if not any(self.gaps):
+            return Status.OPTIMAL
+        largest = self.problem.largest_error
         ends = zip(self.gaps, self.exact_error, self.breakpoints, self.exact_cost, strict=False)
-        found = {status_of(float(s), float(e + b * c), roots) for s, e, b, c in ends if s}
+        found = {status_of(float(s), float(e + b * c), largest) for s, e, b, c in ends if s}
         return Status.FEASIBLE if Status.FEASIBLE in found else Status.OPTIMAL
 
     @cached_property
@@ -173,15 +175,15 @@ class PruningPath(NestedPrunings):
         """The largest relative gap that any pruning of the path can have at any lambda; 0.0 where the path is exact.
 
         As `Solution.relative_gap` it refers to the value of the all-roots forest less the bound. Where that is less than a
-        hundredth of the all-roots forest's value, it refers to that hundredth, as `Solution.status` does.
+        hundredth of the largest error of a pruning, it refers to that hundredth.
         """
         if not any(self.gaps):
             return 0.0
-        roots = self.of_nothing[0]
+        roots, largest = self.of_nothing[0], Fraction(self.problem.largest_error)
         values = (e + b * c for e, b, c in zip(self.exact_error, self.breakpoints, self.exact_cost, strict=False))
         of_attainable = [_share(s, roots - value + s) for s, value in zip(self.gaps, values, strict=True)]
-        of_roots = [_share(s, roots / 100) for s in self.gaps]
-        ends = zip(pairwise([*of_attainable, 0]), pairwise([*of_roots, 0]), strict=True)
+        of_largest = [_share(s, largest / 100) for s in self.gaps]
+        ends = zip(pairwise([*of_attainable, 0]), pairwise([*of_largest, 0]), strict=True)
         return float(max(min(max(a), max(b)) for a, b in ends))
 
     def _proven(self) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ FLOAT_ROUNDING = 1e-12
 """What floating point may hide of a stated value and bound, as a share of the error of the all-roots forest."""
 
 
-def status_of(gap: float, value: float, roots: float) -> Status:
+def status_of(gap: float, value: float, largest: float) -> Status:
     """OPTIMAL where no more is open than rounding can hide: the one rule of all engines, for a lambda, a budget and limits.
 
     Parameters
@@ -55,15 +55,15 @@ def status_of(gap: float, value: float, roots: float) -> Status:
         between the value and the bound that is proven in the numbers that the user gave.
     value
         of the answer.
-    roots
-        the error of the all-roots forest.
+    largest
+        error of any pruning.
     """
-    return Status.OPTIMAL if gap <= max(ROUNDING * abs(value), float_rounding(roots)) else Status.FEASIBLE
+    return Status.OPTIMAL if gap <= max(ROUNDING * abs(value), float_rounding(largest)) else Status.FEASIBLE
 
 
-def float_rounding(roots: float) -> float:
-    """What floats of the size of the all-roots forest's value hide of a difference."""
-    return max(FLOAT_ROUNDING * roots, sys.float_info.min)
+def float_rounding(largest: float) -> float:
+    """What floats hide of a difference of numbers up to that size."""
+    return max(FLOAT_ROUNDING * largest, sys.float_info.min)
 
 
 def rounding_in_words(gap: float, value: float) -> str:
@@ -223,15 +223,14 @@ class Solution(Shown):
     def relative_gap(self) -> float:
         """Gap / (value of the all-roots forest - bound): the share of the attainable gain that is still open; 0 for gap 0.
 
-        A gap below 1e-12 of the all-roots forest's value is within the rounding of `value` and `bound` and counts as 0. inf where
+        A gap below 1e-12 of the largest error of a pruning is within the rounding of `value` and `bound` and counts as 0. inf where
         nothing can be gained beyond the all-roots forest, and the pruning is worse than that.
         """
         if self.pruning is None:
             return math.inf
-        roots = float(self.problem.roots_error)
-        if self.gap <= float_rounding(roots):
+        if self.gap <= float_rounding(self.problem.largest_error):
             return 0.0
-        attainable = roots - self.bound
+        attainable = float(self.problem.roots_error) - self.bound
         return self.gap / attainable if attainable > 0 else math.inf
 
     @property
@@ -239,7 +238,7 @@ class Solution(Shown):
         """OPTIMAL where no more is open than rounding can hide, see `status_of`; else FEASIBLE, UNKNOWN without a pruning."""
         if self.pruning is None:
             return Status.UNKNOWN
-        return status_of(self.gap, self.value, float(self.problem.roots_error))
+        return status_of(self.gap, self.value, self.problem.largest_error)
 
     def _card(self) -> Card:
         rows = () if self.pruning is None else before_and_after(self.pruning)

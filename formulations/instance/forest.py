@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.arguments import checked
-from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 
 
@@ -64,7 +63,11 @@ class Forest:
     def depth(self) -> NDArray[np.int32]:
         """int32, shape (n,): how many nodes are above each node."""
         depth = np.zeros(self.n_nodes, dtype=np.int32)
-        _count_depths(self.parent, depth)
+        nodes, above = np.arange(self.n_nodes), self.parent
+        while nodes.size:
+            has = above >= 0
+            nodes, above = nodes[has], self.parent[above[has]]
+            depth[nodes] += 1
         return depth
 
     @cached_property
@@ -115,10 +118,3 @@ class PlainForest(Forest):
     parent: NDArray[np.int32]
     feature: NDArray[np.int32]
     is_split: NDArray[np.bool_] = field()  # a field, not the property of the class above
-
-
-@njit(cache=True)
-def _count_depths(parent, depth):  # type: ignore[no-untyped-def]
-    for h in range(parent.shape[0]):
-        if parent[h] >= 0:
-            depth[h] = depth[parent[h]] + 1

@@ -63,6 +63,12 @@ class Core:
         return self.errors.of_all_roots(self.ensemble)
 
     @cached_property
+    def largest_error(self) -> float:
+        """What the error of no pruning exceeds: that of the forest of single leaves and all losses. Floats round differences of it."""
+        gain = self.numbers.gain
+        return float(self.roots_error) - float(gain[gain < 0].sum() * self.numbers.gain_unit)
+
+    @cached_property
     def node_error(self) -> NDArray[np.float64]:
         """error_h of every node, shape (n,), in the units of (OBJ)."""
         return self.errors.per_node(self.ensemble)

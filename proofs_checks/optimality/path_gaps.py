@@ -110,10 +110,10 @@ def relative_gap(evidence: PathEvidence) -> float:
     shares: list[list[Fraction | float]] = [[], []]
     for s, error, cost, b in zip(evidence.gaps, path.exact_error, path.exact_cost, path.breakpoints, strict=False):
         attainable = roots - error - b * cost + s
-        for of, whole in zip(shares, (attainable, roots / 100), strict=True):
+        for of, whole in zip(shares, (attainable, evidence.recount.largest_error / 100), strict=True):
             of.append(s / whole if whole > 0 else math.inf if s else 0)
     most = ([max(pair) for pair in pairwise([*of, 0])] for of in shares)
     mine = float(max(map(min, *most)))
-    if path.relative_gap != mine:
+    if not math.isclose(path.relative_gap, mine, rel_tol=1e-9):
         raise Refuted(f"the path's relative gap is {mine!r}, not {path.relative_gap!r}")
     return mine

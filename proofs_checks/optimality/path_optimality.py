@@ -198,7 +198,7 @@ def _check_columns(evidence: PathEvidence) -> None:
     kept = [suffixes(amounts)[first : first + rows] for amounts in (gain, cost)]
     error = [(recount.roots_error() - g) * recount.error_unit for g in kept[0]]
     costs = [c * recount.cost_unit for c in kept[1]]
-    check_column("error", path.error, error, recount.roots_error() * recount.error_unit)
+    check_column("error", path.error, error, recount.largest_error)
     check_column("cost", path.cost, costs)
     for name, given, mine in (("exact_error", path.exact_error, error), ("exact_cost", path.exact_cost, costs)):
         if list(given) != mine:

@@ -29,7 +29,7 @@ from proofs_checks.optimality.routes import Routes, cost_rows
 _INT64_SAFE = 2**62
 
 PRECISION = Fraction(1, 10**12)
-"""How far a float that is stated may be from the exact number, as a share of the error of the forest of single leaves."""
+"""How far a float that is stated may be from the exact number, as a share of the largest error of a pruning."""
 
 ROUNDING = Fraction(1, 2**44)
 """What floating point may add to that, as a share of the number itself: large values are sums of large costs."""
@@ -101,9 +101,14 @@ class Recount:
         """Error of the forest of single leaves, in `error_unit`."""
         return sum(self.error[int(r)] for r in self.ensemble.roots)
 
+    @cached_property
+    def largest_error(self) -> Fraction:
+        """What the error of no pruning exceeds: that of the forest of single leaves and all losses."""
+        return (self.roots_error() - sum(min(0, self.gain(h)) for h in self.splits)) * self.error_unit
+
     def float_error(self, number: Fraction) -> Fraction:
         """How far a float that stands for this error, value or bound may be from it, in the units of (OBJ)."""
-        return PRECISION * self.roots_error() * self.error_unit + ROUNDING * abs(number)
+        return PRECISION * self.largest_error + ROUNDING * abs(number)
 
     @cached_property
     def charged_items(self) -> dict[int, list[int]]:

@@ -34,7 +34,7 @@ from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.loop import MasterAnswer
 from solvers.column_generation.pricing import TreePruning
 from solvers.programs.engines.answer import exponent_of, scaled, unscaled
-from solvers.programs.engines.highs import run_highs
+from solvers.programs.engines.highs import LARGEST_ENTRY, run_highs
 
 TOLERANCE = 1e-9
 """Feasibility of rows and reduced costs, in the scaled objective."""
@@ -133,7 +133,8 @@ class FullMaster:
         self.tolerance = float(np.ldexp(1e-7, -exponent))
         prices = np.append(price, coupling.own)
         prices = prices[prices > 0] if (prices > 0).any() else np.ones(1)
-        self._scale = math.sqrt(prices.max()) * math.sqrt(prices.min())
+        # of all prices the middle, but no sum of the dearest becomes an entry that HiGHS refuses
+        self._scale = max(math.sqrt(prices.max()) * math.sqrt(prices.min()), float(prices.max()) / (LARGEST_ENTRY * 1e-4))
         one, row = np.ones(trees), [] if budget is None else [budget / self._scale]
         lower = np.concatenate([np.full(k, -np.inf), one, np.full(len(row), -np.inf)])
         self._program = GrowingProgram(lower, np.concatenate([np.zeros(k), one, row]), exponent, presolve=False)

@@ -150,10 +150,10 @@ def divide_and_conquer(
     reduced = problem.reduced(ties)
     found = core_path(reduced.core, asked)
     path = _restored(problem, reduced.groups, found, started)
-    if path.status is not Status.OPTIMAL and path.relative_gap > gap:
+    if path.status is not Status.OPTIMAL and path.relative_gap > gap and found.stats["large_parts"]:
         LOG.info("%d breakpoints were not proven: the large parts are divided again, by cuts", found.open)
         path = _restored(problem, reduced.groups, core_path(reduced.core, replace(asked, cuts=True)), started)
-    if path.status is not Status.OPTIMAL and not gap:
+    if path.status is not Status.OPTIMAL and not gap and found.stats["large_parts"]:
         raise CapacityOverflowError(
             f"path: there is no memory for the cuts that would close the last relative gap of {path.relative_gap:.2g}; "
             "give a gap that is small enough, for example gap=1e-6, or fewer cost rows"

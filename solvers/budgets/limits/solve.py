@@ -177,7 +177,7 @@ class _LimitsSearch:
     def _closed(self, rounding: Rounding, bound: float) -> bool:
         """Whether the gap is closed, up to rounding errors."""
         error = self.oracle.error(rounding.best)
-        return status_of(error - bound, error, float(self.oracle.roots)) is Status.OPTIMAL
+        return status_of(error - bound, error, self.rows.problem.largest_error) is Status.OPTIMAL
 
     def _branch(self, rounding: Rounding, relaxed: LimitsRelaxation, entries: float) -> float:
         """Branch and bound by HiGHS, on more and more rows: offers the prunings that it finds, and returns its bound.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from formulations import CostItems, InterruptedSolveError, PruningProblem
 from formulations.answers.nested_prunings import PruningSequence
+from formulations.answers.pruning import Pruning
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.removal_effects import RemovalEffects, units_of
 from prunemodels.rivals.baselines import cost_complexity_path, early_stopping_path, greedy_features
@@ -169,11 +170,10 @@ def test_every_tree_is_at_its_smallest_optimum(seed: int, rounded: bool) -> None
     points = [(k, lam) for k, lam in enumerate(table)]
     points += [(k, (a + b) / 2) for k, (a, b) in enumerate(pairwise(table))] + [(len(table) - 1, table[-1] + 1)]
     for t, tree in enumerate(trees):
-        every, unit = all_prunings(tree), tree.numbers.lam_unit
+        every = [Pruning(tree, kept) for kept in all_prunings(tree).kept]
         for k, lam in points:
-            ratio = lam / unit
-            worth = every.gain.astype(object) * ratio.denominator - every.cost.astype(object) * ratio.numerator
-            smallest = every.kept[worth == max(worth)].all(axis=0)
+            value = [pruning.exact_error + lam * pruning.exact_cost for pruning in every]
+            smallest = np.all([pruning.kept for pruning, v in zip(every, value, strict=True) if v == min(value)], axis=0)
             assert np.array_equal(path[k].kept[problem.ensemble.nodes_of(t)], smallest)
 
 
