@@ -223,8 +223,8 @@ class Solution(Shown):
     def relative_gap(self) -> float:
         """Gap / (value of the all-roots forest - bound): the share of the attainable gain that is still open; 0 for gap 0.
 
-        A gap below 1e-12 of the largest error of a pruning is within the rounding of `value` and `bound` and counts as 0. inf where
-        nothing can be gained beyond the all-roots forest, and the pruning is worse than that.
+        A gap below 1e-12 of the largest error of a pruning is within the rounding of `value` and `bound` and counts as 0. inf
+        where nothing can be gained beyond the all-roots forest, and the pruning is worse than that.
         """
         if self.pruning is None:
             return math.inf

@@ -64,7 +64,7 @@ class Core:
 
     @cached_property
     def largest_error(self) -> float:
-        """What the error of no pruning exceeds: that of the forest of single leaves and all losses. Floats round differences of it."""
+        """What the error of no pruning exceeds, the size of what floats round: all roots' error and all losses."""
         gain = self.numbers.gain
         return float(self.roots_error) - float(gain[gain < 0].sum() * self.numbers.gain_unit)
 
