@@ -62,12 +62,11 @@ class Forest:
     @cached_property
     def depth(self) -> NDArray[np.int32]:
         """int32, shape (n,): how many nodes are above each node."""
-        depth = np.zeros(self.n_nodes, dtype=np.int32)
-        nodes, above = np.arange(self.n_nodes), self.parent
-        while nodes.size:
-            has = above >= 0
-            nodes, above = nodes[has], self.parent[above[has]]
-            depth[nodes] += 1
+        depth = (self.parent >= 0).astype(np.int32)
+        above = np.where(self.parent >= 0, self.parent, np.arange(self.n_nodes, dtype=np.int32))
+        while (more := depth[above]).any():  # `above` is so many levels up as `depth` says, or a root
+            depth += more
+            above = above[above]
         return depth
 
     @cached_property
