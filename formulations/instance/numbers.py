@@ -269,7 +269,7 @@ def _check_range(usage: ForestUsage, errors: NodeErrors | None, weight: NDArray[
     if math.log10(dearest) - least > MOST_DECADES:
         raise CapacityOverflowError(f"{what} is more than 10^{MOST_DECADES} times below the price of {dearest:g}: {far}")
     if least < math.log10(LEAST_PURCHASE):
-        raise CapacityOverflowError(f"{what} is less than {LEAST_PURCHASE:g}: {far}")
+        raise CapacityOverflowError(f"{what} is below {LEAST_PURCHASE:g}, too little to compute with; give larger prices, or 0")
     for name, number in (("price", dearest), ("price", cheapest)):
         if abs(math.log10(number) - math.log10(roots)) > MOST_DECADES:
             raise CapacityOverflowError(

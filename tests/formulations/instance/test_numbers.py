@@ -164,7 +164,7 @@ REAL = [0.1234567890123456, 9.876543210987654e12]
     ("options", "named"),
     [
         ({"prices": (1e-200, 1e200)}, r"a price of 1e-200 .* more than 10\^240 times below the price of 1e\+200"),
-        ({"prices": (1e-290,), "sample_weight": REAL}, r"a price of 1e-290 .* is less than 1e-240"),
+        ({"prices": (1e-290,), "sample_weight": REAL}, r"a price of 1e-290 .* is below 1e-240, too little"),
         (
             {"prices": (1e-230,), "sample_weight": [1e-12, 1e12]},
             r"a price of 1e-230 for an example of weight 1e-12 is 1e-24 of it",
