@@ -43,7 +43,7 @@ ROUNDING = 1e-9
 """OPTIMAL may leave open what rounding can hide: at most this share of the answer's own value."""
 
 FLOAT_ROUNDING = 1e-12
-"""What floating point may hide of a stated value and bound, as a share of the error of the all-roots forest."""
+"""What floating point may hide of a stated value and bound, as a share of the largest error of a pruning."""
 
 
 def status_of(gap: float, value: float, largest: float) -> Status:
@@ -64,6 +64,14 @@ def status_of(gap: float, value: float, largest: float) -> Status:
 def float_rounding(largest: float) -> float:
     """What floats hide of a difference of numbers up to that size."""
     return max(FLOAT_ROUNDING * largest, sys.float_info.min)
+
+
+def open_share(problem: PruningProblem, gap: float, bound: float) -> float:
+    """The gap as a share of what can be gained beyond the all-roots forest: 0 where floats hide it, inf where nothing can."""
+    if gap <= float_rounding(problem.largest_error):
+        return 0.0
+    attainable = float(problem.roots_error) - bound
+    return gap / attainable if attainable > 0 else math.inf
 
 
 def rounding_in_words(gap: float, value: float) -> str:
@@ -228,10 +236,7 @@ class Solution(Shown):
         """
         if self.pruning is None:
             return math.inf
-        if self.gap <= float_rounding(self.problem.largest_error):
-            return 0.0
-        attainable = float(self.problem.roots_error) - self.bound
-        return self.gap / attainable if attainable > 0 else math.inf
+        return open_share(self.problem, self.gap, self.bound)
 
     @property
     def status(self) -> Status:

@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from formulations.answers.budget_solution import BudgetSolution, Mixture
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import FLOAT_ROUNDING, Solution
+from formulations.answers.solution import Solution, open_share
 from formulations.arguments import Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
@@ -236,10 +236,9 @@ def _at_budget(problem: PruningProblem, run: Run, answer: Answer) -> dict[str, A
         raise InvalidInputError(f"it costs {pruning.cost:.9g}, the budget is {float(budget):.9g}")
     mixture = _mixture(problem, budget, answer.mixture)
     found = BudgetSolution(problem, budget, pruning, error_of(pruning), answer.bound, mixture, answer.stopped)
-    roots = Pruning.all_roots(problem).error
-    open_part = found.gap / (roots - found.bound) if found.gap > FLOAT_ROUNDING * roots else 0.0
     row: dict[str, Any] = {"status": str(found.status), "value": float(mixture.value), "dual": float(mixture.lam)}
-    row |= {"integral": mixture.is_integral, "error": found.error, "gap": found.gap, "relative_gap": open_part}
+    row |= {"integral": mixture.is_integral, "error": found.error, "gap": found.gap}
+    row["relative_gap"] = open_share(problem, found.gap, found.bound)
     return row | {"splits": pruning.n_splits, "cost": pruning.cost}
 
 

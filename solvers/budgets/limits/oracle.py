@@ -68,7 +68,7 @@ class LagrangianOracle:
         largest_group = int(np.bincount(of[in_group], minlength=1).max(initial=1))
         self.lost = 2.0**-50 * np.abs(self.gain) if ints.exact else self.problem.gain_lost
         self._margin = (32 + len(rows.rows) + largest_group) * 2.0**-52
-        self.roots = rows.problem.errors.of_all_roots(rows.problem.ensemble)
+        self.roots = rows.problem.roots_error
         self._by_example = rows.counted[0].size
         cut, sharing = predicted_seconds(self.problem.n_usage_arcs, self.problem.ensemble.n_splits)
         self.shares_prices = cut > sharing and self.problem.n_usage_arcs > SMALL_CORE

@@ -68,7 +68,7 @@ class BudgetCoupling:
         """(4) in exact integers for any charges q and any lambda >= 0, less the largest rounding error of the instance."""
         objective = integer_objective(self.problem, lam).refined()
         best = worth_of_trees(self.problem, objective, self.at(float(lam)).duals(charge, objective))
-        roots = self.problem.errors.of_all_roots(self.problem.ensemble)
+        roots = self.problem.roots_error
         # objective.lam may be slightly below lambda, but any lambda >= 0 gives a valid bound
         return math.nextafter(float(roots - best * objective.unit - objective.lam * self.budget), -math.inf)
 

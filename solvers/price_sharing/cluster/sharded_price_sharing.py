@@ -192,7 +192,7 @@ def _solution(problem: ShardedProblem, run: Run, lam: float, stopped: StopReason
     # The driver pays for the items that are paid once, and for evaluation; the shards' rows pay for the others.
     once = int(ints.price[driver.usage.once(kept)].sum()) * int(ints.weight.sum())
     bill = once + problem.shards.bill(kept, ints.price) + int(ints.evaluation[kept].sum())
-    roots = driver.errors.of_all_roots(driver.ensemble)
+    roots = driver.roots_error
     error, cost = roots - int(ints.gain[kept].sum()) * ints.gain_unit, bill * ints.price_unit
     # True at `lam` too: `objective.lam` is at most a little below it, and nothing is dearer there.
     bound = roots - run.bound * objective.unit - Fraction(problem.error_rounding)
