@@ -23,8 +23,11 @@ from numpy.typing import NDArray
 TOTAL_BITS = 60
 """Bits of the sum of all profits, and of the sum of all prices, on a grid."""
 
-PRICE_MARGIN = 1.0 - 2.0**-48
-"""(2): more than floating point may have added to a product of lambda, a price and a weight."""
+MARGIN = 2.0**-48
+"""(2): more than floating point may have added to a product of lambda, a price and a weight, as a share of it."""
+
+PRICE_MARGIN = 1.0 - MARGIN
+"""What is left of a price without that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,7 @@ class Grid:
         charge: NDArray[np.float64],
         price: NDArray[np.float64],
         lost: NDArray[np.float64],
-        margin: float = 2.0**-48,
+        margin: float = MARGIN,
     ) -> Grid:
         """The grid for splits that earn `gain` and are charged `charge` beforehand, and for purchases at `price`.
 

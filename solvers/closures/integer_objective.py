@@ -211,12 +211,16 @@ def _on_grid(problem: Core, lam: Fraction) -> IntegerObjective:
     """Profits and prices on a binary grid."""
     rate = float(useful_rate(problem, lam))
     price, evaluation = rate * problem.usage.purchase_price(), rate * problem.evaluation_price
-    found = Grid.of(problem.gain, evaluation, price, problem.gain_lost)
-    profit = np.where(problem.ensemble.is_split, found.profit, 0)
+    return on_grid(problem, Grid.of(problem.gain, evaluation, price, problem.gain_lost), lam)
+
+
+def on_grid(problem: Core, grid: Grid, lam: Fraction) -> IntegerObjective:
+    """The integers of a grid, which stand for lambda."""
+    profit = np.where(problem.ensemble.is_split, grid.profit, 0)
     none, nobody = np.zeros(problem.costs.n_items, dtype=np.int64), np.zeros(problem.n_rows, dtype=np.int64)
     return IntegerObjective(
-        usage=problem.usage, item_price=none, weight=nobody, grid=found.price, problem=problem, gain=profit,
-        q=1, p=0, bits=0, lam=lam, unit=found.unit, hidden=found.hidden,
+        usage=problem.usage, item_price=none, weight=nobody, grid=grid.price, problem=problem, gain=profit,
+        q=1, p=0, bits=0, lam=lam, unit=grid.unit, hidden=grid.hidden,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from formulations.programs.limit_rows import LimitRows
 from solvers.automatic import predicted_seconds
 from solvers.budgets.by_path import error_of
 from solvers.closures.grids import Grid
-from solvers.closures.integer_objective import IntegerObjective
+from solvers.closures.integer_objective import IntegerObjective, on_grid
 from solvers.closures.min_cut import closure_at
 from solvers.closures.tree_pass import climb
 from solvers.price_sharing.checkpoint import Scores
@@ -79,11 +79,7 @@ class LagrangianOracle:
     def objective(self, mu: NDArray[np.float64]) -> IntegerObjective:
         """The profits and prices of (1) in integers."""
         price, own = self.prices(mu), self.own_of_groups.T @ mu
-        grid = Grid.of(self.gain, own, price, self.lost, self._margin)
-        core, one = self.problem, Fraction(1)
-        none, nobody = np.zeros(core.costs.n_items, dtype=np.int64), np.zeros(core.n_rows, dtype=np.int64)
-        gains = np.where(core.ensemble.is_split, grid.profit, 0)
-        return IntegerObjective(core.usage, none, nobody, grid.price, core, gains, 1, 0, 0, one, grid.unit, grid.hidden)
+        return on_grid(self.problem, Grid.of(self.gain, own, price, self.lost, self._margin), Fraction(1))
 
     def prices(self, mu: NDArray[np.float64]) -> NDArray[np.float64]:
         """What each purchase of the metered instance costs at the multipliers; float64, shape (M' (N + 1),)."""
