@@ -62,7 +62,7 @@ MOST_PRUNINGS = 1500  # instances with more prunings are left out: each is recom
 EVERY_TIME = ("min_cut", "price_sharing", "dantzig_wolfe", "primal_dual", "highs_ip1", "highs_closure")
 """Engines that every instance meets; of the others each meets one."""
 
-WITHIN_EVERY_TIME = ("path", "best", "exact", "dantzig_wolfe")  # the same for budgets
+WITHIN_EVERY_TIME = ("path", "best", "exact")  # the same for budgets
 ROUNDS = 4  # starts of the search of `best`, which by default takes half of an instance's time for 60 of them
 
 

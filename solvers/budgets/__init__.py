@@ -2,7 +2,7 @@
 
 from formulations.answers.budget_solution import BudgetSolver
 from solvers.budgets.by_path import best_breakpoint, relaxed_optimum
-from solvers.budgets.by_programs import dantzig_wolfe_within, integer_program_within, linear_program_within, pyomo_within
+from solvers.budgets.by_programs import integer_program_within, linear_program_within, pyomo_within
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.limits.solve import solve_limits, solve_within
 from solvers.budgets.listing import brute_force_budget
@@ -14,7 +14,6 @@ BUDGET_SOLVERS: dict[str, BudgetSolver] = {
     "path": best_breakpoint,
     "best": best_within,
     "exact": exact_budget,
-    "dantzig_wolfe": dantzig_wolfe_within,
     "highs_lp1": linear_program_within,
     "pyomo_lp1": pyomo_within,
     "highs_lp1_integer": integer_program_within,
@@ -27,7 +26,6 @@ __all__ = [
     "best_breakpoint",
     "best_within",
     "brute_force_budget",
-    "dantzig_wolfe_within",
     "exact_budget",
     "integer_program_within",
     "linear_program_within",

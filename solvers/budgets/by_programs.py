@@ -1,9 +1,8 @@
-"""LP1 as a linear or integer program, by HiGHS as arrays or through Pyomo, and by Dantzig-Wolfe decomposition.
+"""LP1 as a linear or integer program, by HiGHS as arrays or through Pyomo.
 
-The relaxation's point y is optimal for the Lagrangian at lambda*, so all of its level sets are optimal prunings there, one of
-which costs at most B. The best of them is the answer, and the best mixture of two of them is the relaxation's optimum in exact
-numbers (`solvers.column_generation.budgets.incumbent`). No number of an engine is trusted: the bound is recomputed in integers
-from the coupling rows' dual values, at the budget row's lambda and at the mixture's.
+The best level set of the relaxation's point within B is the answer, the best mixture of two of them the relaxation's optimum
+(`solvers.budgets.mixing`). No number of an engine is trusted: the bound is recomputed in integers from the coupling rows' dual
+values, at the budget row's lambda and at the mixture's.
 
 The integer program is solved after its relaxation. Errors are whole multiples of one unit, so HiGHS' bound, less what its
 tolerances may hide, is raised to the next multiple.
@@ -28,17 +27,14 @@ from formulations.extras import naming_extras
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
+from formulations.programs.columns import usage_columns
 from formulations.programs.limit_matrix import in_integers
 from formulations.programs.limit_rows import one_row
 from formulations.programs.linear_program import LinearProgram
 from solvers.budgets.by_path import error_of, raised
+from solvers.budgets.mixing import best_of_levels, bound_within
 from solvers.closures.level_sets import lower_to_parents, splits_kept
 from solvers.closures.tree_pass import free_of_charge
-from solvers.column_generation.budgets.coupling import BudgetCoupling
-from solvers.column_generation.budgets.incumbent import BudgetIncumbent
-from solvers.column_generation.budgets.solve import dantzig_wolfe_budget
-from solvers.column_generation.pricing import PricingMethod
-from solvers.column_generation.scheme import AnyScheme
 from solvers.programs.budget_program import branch_within
 from solvers.programs.engines.answer import LinearAnswer
 from solvers.programs.linear_program import solve_model
@@ -113,50 +109,12 @@ def integer_program_within(problem: PruningProblem, budget: Price, *, time_limit
         return found
     seconds_left = max(0.0, time_limit - (time.perf_counter() - started))
     branched = _branch_and_bound(problem, budget, time_limit=seconds_left)
-    best = BudgetIncumbent(found.pruning, found.budget)
-    for kept in branched.kept:
-        best.offer(kept)
+    claimed = [Pruning(problem, kept) for kept in branched.kept]
+    within = [found.pruning, *(pruning for pruning in claimed if pruning.exact_cost <= found.budget)]
+    best = max(within, key=lambda pruning: pruning.integer_gain)
     stats = {**branched.stats, "seconds": time.perf_counter() - started}
     bound = max(found.bound, raised(problem, branched.bound))
-    error = error_of(best.pruning)
-    return replace(found, pruning=best.pruning, error=error, bound=bound, stopped=branched.stopped, stats=stats)
-
-
-@checked
-def dantzig_wolfe_within(
-    problem: PruningProblem,
-    budget: Price,
-    *,
-    time_limit: Seconds = math.inf,
-    tolerance: float = 1e-6,
-    pricing: PricingMethod = "shortest paths",
-    scheme: AnyScheme = "bundle",
-) -> BudgetSolution:
-    """The best pruning within the budget that the decomposition finds, and the bound of LP1's relaxation that it proves.
-
-    Parameters
-    ----------
-    budget
-        B >= 0: the largest cost of an average example, in the unit of the prices.
-    time_limit
-        seconds. When they are over, `relaxation` is the best mixture so far, not LP1's optimum, and `bound` is below it.
-    tolerance
-        stop at this relative gap of the relaxation.
-    pricing, scheme
-        as in `solvers.column_generation.dantzig_wolfe`.
-
-    Raises
-    ------
-    InvalidInputError
-        for numbers out of range.
-    SolverFailedError
-        if HiGHS fails.
-    """
-    found = dantzig_wolfe_budget(problem, budget, time_limit=time_limit, tolerance=tolerance, pricing=pricing, scheme=scheme)
-    pruning = found.pruning
-    return BudgetSolution(
-        problem, found.budget, pruning, error_of(pruning), found.bound, found.mixture, found.stopped, found.stats
-    )
+    return replace(found, pruning=best, error=error_of(best), bound=bound, stopped=branched.stopped, stats=stats)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,30 +145,36 @@ def _branch_and_bound(problem: PruningProblem, budget: Price, *, time_limit: flo
 def _relaxed(problem: PruningProblem, budget: Fraction, solved: Solved, time_limit: float, started: float) -> BudgetSolution:
     """The solution that follows from the relaxation's point and dual values."""
     program, answer = solved(time_limit)
-    best = BudgetIncumbent(Pruning(problem, free_of_charge(problem, "smallest")), budget)
-    coupling = BudgetCoupling.build(problem, budget)
-    charge, rates = np.zeros(coupling.unit.n_rows), {Fraction(0)}
-    lam = 0.0
+    y, lam, row_dual = np.zeros(problem.ensemble.n_nodes), 0.0, None
     if answer.row_dual is not None:
         lam = max(0.0, -float(answer.row_dual[program.rows.of("budget")][0]))
-        charge = np.maximum(-answer.row_dual[program.rows.of("coupling")], 0.0)[coupling.unit.arc]
-        rates = {exact(lam, "lam")}
+        row_dual = -answer.row_dual[program.rows.of("coupling")]
     if answer.x is not None and answer.stopped is StopReason.CONVERGED:
         y = np.where(problem.ensemble.is_split, splits_kept(problem, program, answer.x), 0.0)
         lower_to_parents(problem.ensemble.parent, y)
-        best.offer_levels(np.clip(y, 0.0, 1.0), lam)
-        rates |= {best.mixture.lam}
-    bound = max(coupling.proven_bound(charge, rate) for rate in rates)
-    stats = program_stats(program, answer, started)
-    return BudgetSolution(problem, budget, best.pruning, error_of(best.pruning), bound, best.mixture, answer.stopped, stats)
+    return _solution(problem, budget, y, lam, row_dual, answer.stopped, program_stats(program, answer, started))
 
 
 def _unsolved(given: Given, seconds: float) -> BudgetSolution:
     """The solution where nothing was found in time."""
     problem = given["problem"]
-    budget = limit_of_mean_cost(problem, given["budget"])
-    best = BudgetIncumbent(Pruning(problem, free_of_charge(problem, "smallest")), budget)
-    coupling = BudgetCoupling.build(problem, budget)
-    bound = coupling.proven_bound(np.zeros(coupling.unit.n_rows), Fraction(0))
-    stats, error = {"seconds": seconds}, error_of(best.pruning)
-    return BudgetSolution(problem, budget, best.pruning, error, bound, best.mixture, StopReason.TIME_LIMIT, stats)
+    budget, y = limit_of_mean_cost(problem, given["budget"]), np.zeros(problem.ensemble.n_nodes)
+    return _solution(problem, budget, y, 0.0, None, StopReason.TIME_LIMIT, {"seconds": seconds})
+
+
+def _solution(
+    problem: PruningProblem,
+    budget: Fraction,
+    y: NDArray[np.float64],
+    lam: float,
+    row_dual: NDArray[np.float64] | None,
+    stopped: StopReason,
+    stats: dict[str, float],
+) -> BudgetSolution:
+    """What is proven of a point, which keeps whatever is free of charge, and of the coupling rows' dual values; None: zeros."""
+    kept = np.maximum(np.clip(y, 0.0, 1.0), free_of_charge(problem, "smallest"))
+    pruning, mixture = best_of_levels(problem, kept, budget, lam)
+    columns = usage_columns(problem, merge=True)
+    dual = np.zeros(columns.node.size) if row_dual is None else row_dual
+    bound = max(bound_within(problem, columns, dual, budget, rate) for rate in {exact(lam, "lam"), mixture.lam})
+    return BudgetSolution(problem, budget, pruning, error_of(pruning), bound, mixture, stopped, stats)

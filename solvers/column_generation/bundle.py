@@ -80,7 +80,7 @@ NEW_WEIGHT = 0.1
 
 
 class Bundle:
-    """The model (1), its centre, and the solver of (3). The columns' costs and the prices are given at every step.
+    """The model (1), its centre, and the solver of (3).
 
     Parameters
     ----------
@@ -89,13 +89,14 @@ class Bundle:
     """
 
     def __init__(self, coupling: Coupling, score: NDArray[np.float64], bound: float) -> None:
-        ensemble = coupling.problem.ensemble
-        self.score, self.bound, self.eta = score, bound, FIRST_ETA
+        problem, ensemble = coupling.problem, coupling.problem.ensemble
+        self.score, self.bound, self.eta, self.soft = score, bound, FIRST_ETA, SoftPrices(coupling)
         self.evaluations = 0
         self.columns: list[TreePruning] = []
         self.alpha = np.zeros(0)
         self._members = sparse.csr_array((ensemble.n_nodes, 0))
         self._trees = ensemble.n_trees
+        self._root_error, self._split_cost = coupling.stop[ensemble.roots], coupling.own - problem.gain
         self._next: NDArray[np.float64] | None = None
         self._gamma = 0.0
         self._solved = False
@@ -115,34 +116,25 @@ class Bundle:
         shape = (self.score.size, len(kept))
         self._members = sparse.csc_array((np.ones(ends[-1]), np.concatenate(kept), ends), shape=shape).tocsr()
         self._kept = self._members.T.tocsr()
+        # c_j: the tree's error as a single leaf, less the gains and plus the own prices of what the column keeps
+        self.cost: NDArray[np.float64] = np.asarray(self._root_error[tree[order]] + self._kept @ self._split_cost)
 
-    def cost(self, own: NDArray[np.float64], gain: NDArray[np.float64], root_error: NDArray[np.float64]) -> NDArray[np.float64]:
-        """c_j of every column: its tree's error as a single leaf, less the gains and plus the own prices of what it keeps."""
-        tree = np.array([c.tree for c in self.columns])
-        return np.asarray(root_error[tree] + self._kept @ (own - gain))
-
-    def step(
-        self, soft: SoftPrices, cost: NDArray[np.float64], least_gap: float, deadline: float, *, offset: float = 0.0
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def step(self, least_gap: float, deadline: float) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Solve (3) and (2).
 
         Parameters
         ----------
-        cost
-            c_j of every column.
         least_gap
             (3) counts as solved once it can fall by this at most, however little the model promises.
         deadline
             of `time.perf_counter`.
-        offset
-            what is subtracted from (1), as in the centre's bound.
 
         Returns
         -------
         tuple
             y, shape (n,); the charges, one for each coupling row; and for each tree the least g_j.
         """
-        alpha = self._per_tree(self.alpha + 1e-9)
+        soft, cost, alpha = self.soft, self.cost, self._per_tree(self.alpha + 1e-9)
         y: NDArray[np.float64] = np.asarray(self._members @ alpha)
         smooth, by_node = soft.value(self.score + self.eta * y)
         value = float(cost @ alpha) + smooth / self.eta
@@ -150,7 +142,7 @@ class Bundle:
         for _ in range(INNER_STEPS):
             g = cost + self._kept @ by_node
             least = np.minimum.reduceat(g, self._first)
-            left, promised = float(alpha @ g) - float(least.sum()), float(least.sum()) - offset
+            left, promised = float(alpha @ g) - float(least.sum()), float(least.sum())
             first = FIRST_GAP * float(alpha @ cost) if self.bound == -math.inf else INNER_GAP * (promised - self.bound)
             self._solved = left <= max(least_gap, first)
             if self._solved or time.perf_counter() > deadline:
@@ -205,8 +197,8 @@ class Bundle:
         return np.repeat(by_tree, self._count)
 
 
-class CentredMaster:
-    """What the masters at one lambda and under a budget have in common: a bundle, and serious or null steps.
+class BundleMaster:
+    """The master at one lambda: a bundle, and serious or null steps.
 
     Parameters
     ----------
@@ -214,8 +206,10 @@ class CentredMaster:
         of the first centre: s, shape (n,), and the Lagrangian bound at its charges.
     """
 
-    def __init__(self, coupling: Coupling, score: NDArray[np.float64], bound: float) -> None:
-        self.bundle, self.soft = Bundle(coupling, score, bound), SoftPrices(coupling)
+    def __init__(self, coupling: Coupling, incumbent: Incumbent, score: NDArray[np.float64], bound: float) -> None:
+        self.bundle, self.incumbent = Bundle(coupling, score, bound), incumbent
+        self.n_rows = coupling.problem.ensemble.n_trees  # of (3)
+        self.y: NDArray[np.float64] | None = None
         self.tolerance = EXACTNESS * coupling.reference
         self._promised = math.inf
         self._best = bound
@@ -248,26 +242,11 @@ class CentredMaster:
         """Whether another step can raise the bound though no column prices out: the centre moves, and eta grows."""
         return self._idle < MOST_IDLE and self._refined < MOST_REFINED
 
-
-class BundleMaster(CentredMaster):
-    """The master at one lambda."""
-
-    def __init__(self, coupling: Coupling, incumbent: Incumbent, score: NDArray[np.float64], bound: float) -> None:
-        super().__init__(coupling, score, bound)
-        self.coupling, self.incumbent = coupling, incumbent
-        self.y: NDArray[np.float64] | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """(3) has a row for each tree."""
-        return self.coupling.problem.ensemble.n_trees
-
     def solve(self, time_limit: float) -> MasterAnswer | None:
         """The charges of (2). The value is that of the linear program at the mixture of (3)."""
-        coupling, bundle, problem = self.coupling, self.bundle, self.coupling.problem
-        cost = bundle.cost(coupling.own, problem.gain, coupling.stop[problem.ensemble.roots])
-        self.y, charge, least = bundle.step(self.soft, cost, self.tolerance, time.perf_counter() + time_limit)
+        bundle = self.bundle
+        self.y, charge, least = bundle.step(self.tolerance, time.perf_counter() + time_limit)
         upper = self.incumbent.offer_levels(self.y)
         self._promised = float(least.sum())
-        value = float(cost @ bundle.alpha) + self.soft.hard_value(self.y)
+        value = float(bundle.cost @ bundle.alpha) + bundle.soft.hard_value(self.y)
         return MasterAnswer(value, min(upper, value), charge, least)

@@ -30,7 +30,6 @@ class Coupling:
     """(1), with its k coupling rows and J purchases."""
 
     problem: PruningProblem
-    lam: float
     columns: PurchaseColumns  # the purchases and usage arcs, merged or not
     arc: NDArray[np.int64]  # int64, shape (k,): the usage arc that each row stands for
     # node, purchase: int32, shape (k,): u and j; rows are sorted by u.
@@ -52,7 +51,7 @@ class Coupling:
         own = lam * problem.evaluation_price
         np.add.at(own, columns.node[alone], price[columns.column[alone]])
         arc = np.flatnonzero(priced & ~alone)
-        return cls(problem, lam, columns, arc, columns.node[arc], columns.column[arc], price, problem.node_error, own)
+        return cls(problem, columns, arc, columns.node[arc], columns.column[arc], price, problem.node_error, own)
 
     @property
     def n_rows(self) -> int:
@@ -90,17 +89,7 @@ class Coupling:
         return np.add.reduceat(np.where(leaf, self.stop, 0.0) + np.where(kept, self.own, 0.0), self.problem.ensemble.roots)
 
     def duals(self, charge: NDArray[np.float64], objective: IntegerObjective) -> ItemDuals:
-        """The charges as a certificate. A split that alone needs a purchase pays its full price.
-
-        The integers of `objective` may hold lower prices: those above the sum of all gains are reduced, and its lambda may be
-        slightly smaller. Charges are then scaled down in proportion.
-        """
-        column, price = self.columns.of_purchase, objective.prices()
-        full_price = np.bincount(
-            column[column >= 0], price[column >= 0] * float(objective.unit), minlength=self.price.size
-        ).astype(np.float64)
-        total = self.by_purchase(charge)
-        factor = np.divide(full_price, total, out=np.ones_like(full_price), where=total > full_price)
+        """The charges as a certificate. A split that alone needs a purchase pays its full price."""
         amount = self.price[self.columns.column].copy()
-        amount[self.arc] = charge * factor[self.purchase]
+        amount[self.arc] = charge
         return integer_duals(self.problem, objective, self.columns, amount)

@@ -1,4 +1,4 @@
-"""The restricted master as a linear program: that of NWS15's LP3 with a row for each usage arc, or LP1's with a budget row too.
+"""The restricted master as a linear program, that of NWS15's LP3, with a row for each usage arc.
 
     minimise  sum_t sum_j alpha_{t,j} c_t theta_j + sum_c p_c w_c                                                          (1)
     coupling     sum_j alpha_{t,j} kept_j(u) - w_c <= 0       for every row (u, c), t the tree of u        dual -q_{u,c}    (2)
@@ -7,19 +7,10 @@
 
 q >= 0 and r give a column theta the reduced cost  c_t theta + sum over its kept u and their rows of q_{u,c} - r_t. The rows
 are built once. Columns are added to the program, which keeps its basis.
-
-Under a budget the errors e_t of the leaves alone are the objective, and what (1) adds to them is bounded:
-
-    budget       sum_c p_c w_c + sum_t sum_j alpha_{t,j} own theta_j <= B                                  dual -lambda     (4)
-
-Then w has the reduced cost lambda p_c - sum of its q >= 0, and a column theta  e theta + (lambda own + q D) theta - r_t. (4) is
-divided by the geometric mean of its largest and its least price, so that the tolerance of the simplex neither depends on the unit
-of the prices nor lets what is cheap beside the dearest be bought for nothing.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,26 +25,26 @@ from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.loop import MasterAnswer
 from solvers.column_generation.pricing import TreePruning
 from solvers.programs.engines.answer import exponent_of, scaled, unscaled
-from solvers.programs.engines.highs import LARGEST_ENTRY, run_highs
+from solvers.programs.engines.highs import run_highs
 
 TOLERANCE = 1e-9
 """Feasibility of rows and reduced costs, in the scaled objective."""
 
 
 class GrowingProgram:
-    """Rows with lower and upper sides. Columns x >= lower are added block by block. HiGHS gets the costs multiplied by 2^k.
+    """Rows with lower and upper sides. Columns x >= 0 are added block by block. HiGHS gets the costs multiplied by 2^k.
 
     After every solve, `value`, `x` and `row_dual` (d value / d side) are those of the unscaled objective; `iterations` counts the
     simplex iterations of all solves.
     """
 
-    def __init__(self, lower: NDArray[np.float64], upper: NDArray[np.float64], k: int, *, presolve: bool) -> None:
+    def __init__(self, lower: NDArray[np.float64], upper: NDArray[np.float64], k: int) -> None:
         highspy = package("highspy")
 
         self._highs: Any = highspy.Highs()
         self._highs.silent()
         self._k = k
-        options = {"presolve": "choose" if presolve else "off", "solver": "simplex"}
+        options = {"presolve": "off", "solver": "simplex"}
         for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
             self._highs.setOptionValue(name, TOLERANCE)
         for name, value in options.items():
@@ -65,16 +56,15 @@ class GrowingProgram:
         self.x = np.zeros(0)
         self.row_dual = np.zeros(n)
 
-    def add(self, cost: NDArray[np.float64], matrix: sparse.csc_array, lower: NDArray[np.float64] | None = None) -> None:
-        """Add columns x >= lower (default 0) with their costs. The basis is kept; new columns start at their lower bounds."""
+    def add(self, cost: NDArray[np.float64], matrix: sparse.csc_array) -> None:
+        """Add columns x >= 0 with their costs. The basis is kept; new columns start at 0."""
         n = cost.size
         if n == 0:
             return
-        floor = np.zeros(n) if lower is None else lower
         starts, rows = matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32)
         entries = matrix.data.astype(np.float64)
-        top = np.full(n, np.inf)
-        self._checked(self._highs.addCols(n, scaled(cost, self._k), floor, top, entries.size, starts, rows, entries), "columns")
+        floor, top, cost = np.zeros(n), np.full(n, np.inf), scaled(cost, self._k)
+        self._checked(self._highs.addCols(n, cost, floor, top, entries.size, starts, rows, entries), "columns")
 
     def solve(self, time_limit: float) -> bool:
         """Solve; returns whether an optimum was found within the time limit."""
@@ -108,48 +98,34 @@ class GrowingProgram:
             )
 
 
-Offer = Callable[[NDArray[np.float64], float], float]
-"""Takes the fraction to which each split is kept, shape (n,), and lambda; returns the best known value of the relaxation."""
+Offer = Callable[[NDArray[np.float64]], float]
+"""Takes the fraction to which each split is kept, shape (n,); returns the best known value of the relaxation."""
 
 
 class FullMaster:
-    """(1) to (3), or with a budget (2) to (4); every solve starts from the last basis.
+    """(1) to (3); every solve starts from the last basis.
 
     Parameters
     ----------
     offer
         is told every optimum; None: only the program's own value counts.
-    budget
-        B, with the prices of `coupling` at lambda = 1, and the error alone as the columns' cost; None: (1).
     """
 
-    def __init__(self, coupling: Coupling, offer: Offer | None = None, budget: float | None = None) -> None:
-        self.coupling, self.offer, self.has_budget = coupling, offer, budget is not None
+    def __init__(self, coupling: Coupling, offer: Offer | None = None) -> None:
+        self.coupling, self.offer = coupling, offer
         self.columns: list[TreePruning] = []
-        self.alpha, self.value, self.lam = np.zeros(0), np.inf, 0.0
         self.y: NDArray[np.float64] | None = None
         k, trees, price = coupling.n_rows, coupling.problem.ensemble.n_trees, coupling.price
-        exponent = exponent_of(coupling.stop if self.has_budget else np.append(price, coupling.stop))
+        exponent = exponent_of(np.append(price, coupling.stop))
         self.tolerance = float(np.ldexp(1e-7, -exponent))
-        prices = np.append(price, coupling.own)
-        prices = prices[prices > 0] if (prices > 0).any() else np.ones(1)
-        # of all prices the middle, but no sum of the dearest becomes an entry that HiGHS refuses
-        self._scale = max(math.sqrt(prices.max()) * math.sqrt(prices.min()), float(prices.max()) / (LARGEST_ENTRY * 1e-4))
-        one, row = np.ones(trees), [] if budget is None else [budget / self._scale]
-        lower = np.concatenate([np.full(k, -np.inf), one, np.full(len(row), -np.inf)])
-        self._program = GrowingProgram(lower, np.concatenate([np.zeros(k), one, row]), exponent, presolve=False)
+        one = np.ones(trees)
+        lower = np.concatenate([np.full(k, -np.inf), one])
+        self._program = GrowingProgram(lower, np.concatenate([np.zeros(k), one]), exponent)
         self._start = starts_by_tail(coupling.node, coupling.stop.size)
         bought = np.unique(coupling.purchase)
         self._first = bought.size
-        rows, columns = [np.arange(k)], [np.searchsorted(bought, coupling.purchase)]
-        entries = [np.full(k, -1.0)]
-        if self.has_budget:
-            rows.append(np.full(bought.size, k + trees))
-            columns.append(np.arange(bought.size))
-            entries.append(price[bought] / self._scale)
-        where = np.concatenate(rows), np.concatenate(columns)
-        matrix = sparse.csc_array((np.concatenate(entries), where), shape=(lower.size, bought.size))
-        self._program.add(np.zeros(bought.size) if self.has_budget else price[bought], matrix)
+        where = np.arange(k), np.searchsorted(bought, coupling.purchase)
+        self._program.add(price[bought], sparse.csc_array((np.full(k, -1.0), where), shape=(lower.size, bought.size)))
 
     @property
     def n_columns(self) -> int:
@@ -158,8 +134,8 @@ class FullMaster:
 
     @property
     def n_rows(self) -> int:
-        """The number of coupling rows; under a budget of all rows."""
-        return self.coupling.n_rows + (self.coupling.problem.ensemble.n_trees + 1 if self.has_budget else 0)
+        """The number of coupling rows."""
+        return self.coupling.n_rows
 
     @property
     def iterations(self) -> float:
@@ -167,18 +143,11 @@ class FullMaster:
         return self._program.iterations
 
     def add(self, columns: Sequence[TreePruning]) -> None:
-        """Add the columns (D theta, e_t), and under a budget own theta."""
+        """Add the columns (D theta, e_t)."""
         k, trees = self.coupling.n_rows, self.coupling.problem.ensemble.n_trees
-        rows, entries = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
-        for column in columns:
-            rows.append(np.append(self._arcs(column), k + column.tree))
-            entries.append(np.ones(rows[-1].size))
-            if self.has_budget:
-                rows[-1] = np.append(rows[-1], k + trees)
-                entries[-1] = np.append(entries[-1], float(self.coupling.own[column.kept].sum()) / self._scale)
+        rows = [np.zeros(0, dtype=np.int64), *(np.append(self._arcs(c), k + c.tree) for c in columns)]
         ends = np.cumsum([r.size for r in rows])
-        shape = (k + trees + self.has_budget, len(columns))
-        matrix = sparse.csc_array((np.concatenate(entries), np.concatenate(rows), ends), shape=shape)
+        matrix = sparse.csc_array((np.ones(ends[-1]), np.concatenate(rows), ends), shape=(k + trees, len(columns)))
         self._program.add(np.array([c.cost for c in columns]), matrix)
         self.columns += columns
 
@@ -197,13 +166,8 @@ class FullMaster:
             return None
         k, trees = self.coupling.n_rows, self.coupling.problem.ensemble.n_trees
         dual, charge = program.row_dual, np.maximum(-program.row_dual[:k], 0.0)
-        self.alpha, self.value = program.x[self._first :], program.value
-        weights = self.alpha
-        if self.has_budget:
-            self.lam = max(0.0, -float(dual[-1]) / self._scale)
-            charge, weights = np.append(charge, self.lam), np.where(self.alpha > 1e-9, self.alpha, 0.0)
-        self.y = kept_levels(self.coupling, self.columns, weights)
-        upper = program.value if self.offer is None else min(program.value, self.offer(self.y, self.lam))
+        self.y = kept_levels(self.coupling, self.columns, program.x[self._first :])
+        upper = program.value if self.offer is None else min(program.value, self.offer(self.y))
         return MasterAnswer(program.value, upper, charge, dual[k : k + trees])
 
     def refine(self) -> bool:

@@ -70,7 +70,7 @@ class Generated(Generic[Column]):
     bound: float
     upper: float
     rounds: tuple[Round, ...]
-    entered: tuple[Entry[Column], ...] = ()
+    entered: tuple[Entry[Column], ...]
 
     @property
     def gap(self) -> float:

@@ -76,7 +76,7 @@ class Incumbent:
         self._take(Pruning(self.problem, kept))
         return self.value
 
-    def offer_levels(self, y: NDArray[np.float64], _: float = 0.0) -> float:
+    def offer_levels(self, y: NDArray[np.float64]) -> float:
         """Offer the best level set of y, the fraction to which each split is kept, shape (n,); returns the best value so far."""
         self._take(best_level_set(self.problem, y, self.lam))
         return self.value
@@ -87,40 +87,33 @@ class Incumbent:
             self.pruning, self.value = pruning, value
 
 
-class TreeSolver:
-    """Solves (1) for all trees of a problem, as shortest paths in integers or by a pass over the trees."""
+class TreePricing:
+    """The pricing problem of IP3's relaxation at one lambda, as shortest paths in integers or by a pass over the trees."""
 
-    def __init__(self, problem: PruningProblem, method: PricingMethod) -> None:
-        self.problem, self.batches = problem, None
+    def __init__(self, coupling: Coupling, method: PricingMethod = "shortest paths", incumbent: Incumbent | None = None) -> None:
+        self.coupling, self.incumbent, self.batches = coupling, incumbent, None
         if method == "shortest paths":
             from formulations.programs.shortest_path import tree_networks
             from solvers.column_generation.shortest_paths import batches_of
 
-            self.batches = batches_of(tree_networks(problem))
-
-    def cheapest(self, stop: NDArray[np.float64], split_cost: NDArray[np.float64]) -> CheapestPrunings:
-        """The cheapest pruning of every tree, given the costs of leaves and of kept splits, both of shape (n,)."""
-        from solvers.column_generation.shortest_paths import price_by_shortest_paths, price_by_tree_pass
-
-        if self.batches is None:
-            return price_by_tree_pass(self.problem, stop, split_cost)
-        return price_by_shortest_paths(self.problem, stop, split_cost, self.batches)
-
-
-class TreePricing:
-    """The pricing problem of IP3's relaxation at one lambda."""
-
-    def __init__(self, coupling: Coupling, method: PricingMethod = "shortest paths", incumbent: Incumbent | None = None) -> None:
-        self.coupling, self.incumbent = coupling, incumbent
-        self.trees = TreeSolver(coupling.problem, method)
+            self.batches = batches_of(tree_networks(coupling.problem))
 
     def price(self, charge: NDArray[np.float64]) -> PricingAnswer[TreePruning]:
         """Solve (1) at the given charges. The bound is lowered by the largest possible rounding error."""
         q = self.coupling.within_prices(charge)
-        found = self.trees.cheapest(self.coupling.stop, self.coupling.own + self.coupling.by_node(q))
+        found = self._cheapest(self.coupling.own + self.coupling.by_node(q))
         bound = float(found.value.sum() - found.rounding.sum())
         upper = np.inf if self.incumbent is None else self.incumbent.offer(found.kept)
         return PricingAnswer(columns_of(self.coupling, found.kept), q, bound, float(upper))
+
+    def _cheapest(self, split_cost: NDArray[np.float64]) -> CheapestPrunings:
+        """The cheapest pruning of every tree, given the costs of kept splits, shape (n,)."""
+        from solvers.column_generation.shortest_paths import price_by_shortest_paths, price_by_tree_pass
+
+        problem, stop = self.coupling.problem, self.coupling.stop
+        if self.batches is None:
+            return price_by_tree_pass(problem, stop, split_cost)
+        return price_by_shortest_paths(problem, stop, split_cost, self.batches)
 
     def reduced_costs(self, columns: Sequence[TreePruning], answer: MasterAnswer) -> NDArray[np.float64]:
         """c_t theta + q D theta - r_t of each column."""

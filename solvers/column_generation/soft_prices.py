@@ -13,8 +13,6 @@ F(eta y) / eta tends to  sum_c p_c max over the users u of c of y_u  for eta to 
 
 from __future__ import annotations
 
-from copy import copy
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,12 +27,11 @@ class SoftPrices:
     """(1) to (3) for the rows and prices of a coupling."""
 
     def __init__(self, coupling: Coupling) -> None:
-        self.coupling = coupling
         self._order = np.argsort(coupling.purchase, kind="stable")
         self._node = coupling.node[self._order]
-        self._purchases, first = np.unique(coupling.purchase[self._order], return_index=True)
+        purchases, first = np.unique(coupling.purchase[self._order], return_index=True)
         self._first = np.append(first, self._order.size)
-        self._price = coupling.price[self._purchases]
+        self._price = coupling.price[purchases]
 
     def shares(self, score: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(1) for every coupling row, and its sums over the rows of each split; shapes (k,) and (n,)."""
@@ -55,12 +52,6 @@ class SoftPrices:
         if not self._order.size:
             return 0.0
         return float(self._price @ np.maximum.reduceat(y[self._node], self._first[:-1]))
-
-    def at(self, coupling: Coupling) -> SoftPrices:
-        """The same rows with the prices of another coupling."""
-        other = copy(self)
-        other.coupling, other._price = coupling, coupling.price[self._purchases]
-        return other
 
 
 @njit(cache=True, nogil=True)

@@ -94,7 +94,7 @@ def test_a_budget_goes_through_the_engines_one_after_the_other(method: str, of_s
     assert found.cost <= budget
 
 
-@pytest.mark.parametrize("method", ["brute_force", "dantzig_wolfe"])
+@pytest.mark.parametrize("method", ["brute_force", "highs_lp1"])
 def test_a_budget_goes_to_the_engine_of_that_name(method: str) -> None:
     """A name of `BUDGET_SOLVERS` that `solve_budget` does not take is that engine alone."""
     problem = two_trees()

@@ -170,8 +170,7 @@ def test_budget_engines_side_by_side() -> None:
         assert row.cost in ({cost} if row.error == error else {0})
         assert row.integral == (row.budget == 4)
         assert row.note == ""
-        off = 1e-6 if row.solver == "dantzig_wolfe" else 1e-12  # the gap at which it stops
-        assert value - off <= row.bound <= error
+        assert value - 1e-12 <= row.bound <= error
         assert row.gap == pytest.approx(row.error - row.bound)
         assert (row.status == "optimal") == (row.gap <= 1e-12)
         assert row.status == "optimal" or row.solver not in proven

@@ -56,7 +56,6 @@ def test_every_engine_on_every_instance(seed: int, name: str) -> None:
     problem = random_problem(seed, rounded=seed % 4 == 3)
     path, recount = pm.pruning_path(problem), Recount(problem)
     slack = 1e-12 * max(1.0, float(problem.roots_error))
-    stops_at = 1e-6 * float(path.problem.errors.of_all_roots(problem.ensemble)) if name == "dantzig_wolfe" else 0.0
     for budget in budgets_of(path)[:: 1 + seed % 3]:
         optimum = brute_force_budget(problem, budget)
         found = BUDGET_SOLVERS[name](problem, budget, time_limit=20)
@@ -65,8 +64,7 @@ def test_every_engine_on_every_instance(seed: int, name: str) -> None:
         assert float(error) == pytest.approx(found.error, abs=slack)
         assert optimum.error - slack <= found.error <= best_breakpoint(problem, budget, path=path).error + slack
         assert found.bound <= optimum.error + slack
-        off = slack + stops_at
-        assert found.bound >= float(found.relaxation.value) - off
+        assert found.bound >= float(found.relaxation.value) - slack
         if name in ("exact", "highs_lp1_integer", "brute_force"):
             assert found.error <= optimum.error + slack
             # HiGHS' tolerances hide something where errors have no common unit to which its bound could be raised

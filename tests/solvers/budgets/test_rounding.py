@@ -125,22 +125,19 @@ def test_a_path_of_largest_optima_may_have_an_edge_without_gain() -> None:
     assert (found.relaxation.lam, found.bound, found.row) == (0, 0, 0)
 
 
-REAL = [name for name in PRESENT if not name.startswith(("random", "rounded"))]
-
-
-def lp1_budgets_of(path: PruningPath, most: int = 3) -> list[Fraction]:
+def lp1_budgets_of(path: PruningPath) -> list[Fraction]:
     """Breakpoints' costs, points between them, 0, and one where the row is slack."""
     cost = path.exact_cost
     chosen = {Fraction(0), cost[0], cost[0] + 1}
-    for k in range(0, len(path) - 1, max(1, len(path) // most)):
+    for k in range(0, len(path) - 1, max(1, len(path) // 3)):
         chosen |= {cost[k], (3 * cost[k] + 7 * cost[k + 1]) / 10}
     return sorted(chosen)
 
 
-def agrees(value: float, lam: float, hull: Mixture, path: PruningPath, *, tolerance: float = 1e-8) -> None:
+def agrees(value: float, lam: float, hull: Mixture, path: PruningPath) -> None:
     """The value is the hull's; lambda is a slope of the hull there."""
     size = max(1.0, float(path.problem.errors.of_all_roots(path.problem.ensemble)))
-    assert value == pytest.approx(float(hull.value), abs=tolerance * size)
+    assert value == pytest.approx(float(hull.value), abs=1e-8 * size)
     cost, lam_of = path.exact_cost, [*(float(b) for b in path.breakpoints), float("inf")]
     k = next((k for k, c in enumerate(cost) if c <= hull.budget), len(cost) - 1)
     # one number between breakpoints, and at one the lambdas where the row of this cost is optimal

@@ -256,10 +256,9 @@ def some_columns(coupling: Coupling, seed: int) -> list[TreePruning]:
     return distinct(found)
 
 
-def bundle(coupling: Coupling) -> BundleMaster:
-    return BundleMaster(
-        coupling, Incumbent(Pruning.all_roots(coupling.problem), coupling.lam), np.zeros(coupling.stop.size), -math.inf
-    )
+def bundle(coupling: Coupling, lam: float) -> BundleMaster:
+    incumbent = Incumbent(Pruning.all_roots(coupling.problem), lam)
+    return BundleMaster(coupling, incumbent, np.zeros(coupling.stop.size), -math.inf)
 
 
 def test_a_bundle_step_by_hand() -> None:
@@ -268,7 +267,7 @@ def test_a_bundle_step_by_hand() -> None:
     The single leaves cost .2 + .2, unpruned .1 + .05 each. The mixture is all unpruned, whose value as a linear program is .3.
     """
     coupling = Coupling.build(twin_stumps(), 0.1)
-    master = bundle(coupling)
+    master = bundle(coupling, 0.1)
     answer = answer_of(master, roots_and_whole(coupling))
     np.testing.assert_allclose(answer.charge, [0.05, 0.05], rtol=1e-9)
     np.testing.assert_allclose(answer.convexity, [0.15, 0.15], rtol=1e-9)
@@ -282,7 +281,7 @@ def test_a_bundle_ends_at_the_linear_programs_value(seed: int) -> None:
     coupling = Coupling.build(random_problem(seed), LAM)
     columns = some_columns(coupling, seed)
     exact = answer_of(FullMaster(coupling), columns).value
-    master = bundle(coupling)
+    master = bundle(coupling, LAM)
     master.add(columns)
     best = -math.inf
     for _ in range(60):
@@ -299,7 +298,7 @@ def test_a_bundle_ends_at_the_linear_programs_value(seed: int) -> None:
 def test_a_bad_step_is_not_taken() -> None:
     """A bound below the centre's leaves the scores, and lowers eta if it loses more than the model promised."""
     coupling = Coupling.build(twin_stumps(), 0.1)
-    master = bundle(coupling)
+    master = bundle(coupling, 0.1)
     answer_of(master, roots_and_whole(coupling))
     master.judge(0.25, found_columns=True)
     eta, score = master.bundle.eta, master.bundle.score

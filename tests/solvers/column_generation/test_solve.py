@@ -1,4 +1,4 @@
-"""Dantzig-Wolfe at a lambda and within a budget."""
+"""Dantzig-Wolfe at a lambda."""
 
 from __future__ import annotations
 
