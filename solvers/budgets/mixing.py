@@ -56,10 +56,13 @@ def bound_within(
 ) -> float:
     """(2) in exact integers, from any dual values; parameters as in `solvers.closures.duals.integer_duals`.
 
-    A split that alone needs a purchase pays its full price, whatever its dual value is.
+    A split that alone needs a purchase pays its full price. No other pays more than the sum of its tree's gains, for which no
+    closure keeps it; so more of a price that `objective` reduced is left for the others.
     """
-    objective, alone = integer_objective(problem, lam).refined(), np.bincount(columns.column) == 1
-    dual = np.where(alone[columns.column], math.inf, row_dual)
+    objective, ensemble = integer_objective(problem, lam).refined(), problem.ensemble
+    gains = np.add.reduceat(np.maximum(problem.gain, 0.0), ensemble.roots)[ensemble.tree_of[columns.node]]
+    alone = np.bincount(columns.column, minlength=columns.n_columns)[columns.column] == 1
+    dual = np.where(alone, math.inf, np.minimum(row_dual, gains))
     best = worth_of_trees(problem, objective, integer_duals(problem, objective, columns, dual))
     # objective.lam may be slightly below lambda, but any lambda >= 0 gives a valid bound
     return math.nextafter(float(problem.roots_error - best * objective.unit - objective.lam * budget), -math.inf)

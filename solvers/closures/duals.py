@@ -37,18 +37,13 @@ def integer_duals(
     columns
         the purchase variables and arcs that the rows are about.
     row_dual
-        float64, shape (a,), in (OBJ): how much each row charges its node, >= 0 up to the engine's tolerance. Charges that sum
-        to more than their purchase's price in `objective`, where the dearest are reduced, are scaled down in proportion. Rows of
-        naive arcs charge nodes below the split that needs the item; their charges are gathered there, which makes (1) no weaker.
+        float64, shape (a,), in (OBJ): how much each row charges its node, >= 0 up to the engine's tolerance. Rows of naive arcs
+        charge nodes below the split that needs the item; their charges are gathered there, which makes (1) no weaker.
     """
     user, column, amount = _gathered(columns, np.maximum(row_dual, 0.0))
     unit, price = float(objective.unit), objective.prices()
-    amount = np.minimum(amount, float(price.sum()) * unit)  # of one row; merged purchases add up
-    of, n = columns.of_purchase, columns.n_columns
-    full, total = np.bincount(of[of >= 0], price[of >= 0] * unit, n), np.bincount(column, amount, n)
-    shared = (total > full) & (np.bincount(column, minlength=n) > 1)  # what a single user pays is cut below, exactly
-    amount *= np.divide(full, total, out=np.ones(n), where=shared)[column]
-    integer_dual = np.floor(amount / unit).astype(np.int64)
+    most = float(price.sum()) * unit  # of one row; merged purchases add up
+    integer_dual = np.floor(np.minimum(amount, most) / unit).astype(np.int64)
     arcs = problem.usage_arcs()
     dual = np.zeros(arcs.tail.size, dtype=np.int64)
     if dual.size:

@@ -89,7 +89,17 @@ class Coupling:
         return np.add.reduceat(np.where(leaf, self.stop, 0.0) + np.where(kept, self.own, 0.0), self.problem.ensemble.roots)
 
     def duals(self, charge: NDArray[np.float64], objective: IntegerObjective) -> ItemDuals:
-        """The charges as a certificate. A split that alone needs a purchase pays its full price."""
+        """The charges as a certificate. A split that alone needs a purchase pays its full price.
+
+        The integers of `objective` may hold lower prices: those above the sum of all gains are reduced, and its lambda may be
+        slightly smaller. Charges are then scaled down in proportion.
+        """
+        column, price = self.columns.of_purchase, objective.prices()
+        full_price = np.bincount(
+            column[column >= 0], price[column >= 0] * float(objective.unit), minlength=self.price.size
+        ).astype(np.float64)
+        total = self.by_purchase(charge)
+        factor = np.divide(full_price, total, out=np.ones_like(full_price), where=total > full_price)
         amount = self.price[self.columns.column].copy()
-        amount[self.arc] = charge
+        amount[self.arc] = charge * factor[self.purchase]
         return integer_duals(self.problem, objective, self.columns, amount)
