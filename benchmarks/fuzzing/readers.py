@@ -157,7 +157,7 @@ def _program(rows: np.ndarray[Any, Any], integer: bool) -> LinearProgram:
     names = [Names((Block(name, (np.arange(k),)),)) for name, k in (("x", n), ("r", m))]
     free = np.full(m, -np.inf)
     return LinearProgram(
-        np.arange(1.0, n + 1), 0.5, sparse.csr_array(rows.astype(float)), free, np.arange(1.0, m + 1), np.zeros(n), np.ones(n),
+        np.arange(1.0, n + 1), 0.0, sparse.csr_array(rows.astype(float)), free, np.arange(1.0, m + 1), np.zeros(n), np.ones(n),
         np.full(n, integer), *names,
     )  # fmt: skip
 

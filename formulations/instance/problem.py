@@ -76,7 +76,7 @@ class Core:
     @cached_property
     def gain(self) -> NDArray[np.float64]:
         """g_h = error_h - sum of its children's errors at splits, 0 at leaves; may be negative. Shape (n,)."""
-        return self.ensemble.gains(self.node_error) if self.numbers.exact else self.numbers.gain
+        return self.numbers.gain * float(self.numbers.gain_unit)
 
     @cached_property
     def gain_lost(self) -> NDArray[np.float64]:

@@ -5,14 +5,19 @@ Numbers are written with enough digits to be read back bit for bit; HiGHS' own w
 
     w_t[0,1,3]  <->  w_t(0,1,3)                                                                                            (1)
 
-The offset is the constant of the objective in .lp, and minus the right-hand side of the objective in .mps. All columns
-stand in the objective, also at cost 0: readers number columns as they meet them.
+The offset is the cost of a last column ``constant``, fixed at 1, and there is none where it is 0:
+
+    cost x + offset  =  cost x + offset constant,    constant = 1                                                          (2)
+
+A constant in the objective means other things to other solvers: CBC drops it from .lp, GLPK refuses it there, and takes it from
+.mps with the other sign. All columns stand in the objective, also at cost 0: readers number columns as they meet them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -36,7 +41,9 @@ Text = NDArray[Any]
 
 @checked
 def write_program(lp: LinearProgram, path: str | Path) -> None:
-    """Write a program; the ending .lp or .mps chooses the format. GLPK refuses the constant of an .lp objective: give it .mps.
+    """Write a program; the ending .lp or .mps chooses the format.
+
+    The constant of the objective is the cost of a last column ``constant``, fixed at 1, so that every solver counts it.
 
     Raises
     ------
@@ -68,14 +75,17 @@ def write_program(lp: LinearProgram, path: str | Path) -> None:
         raise InvalidInputError(f"row {name} has two sides, which .lp files lack; write an .mps file")
     try:
         with file.open("w", encoding="ascii", newline="\n") as out:
-            for text in lines(lp):
+            for text in lines(_with_constant(lp)):
                 out.write(text)
     except OSError as error:
         raise BrokenFileError(f"cannot write {file}: {error.strerror or error}") from error
 
 
 def read_program(path: str | Path) -> LinearProgram:
-    """Read a program with HiGHS, names by (1), rows and columns in the file's order. A maximisation becomes a minimisation."""
+    """Read a program with HiGHS, names by (1), rows and columns in the file's order, a last column by (2) as the offset.
+
+    A maximisation becomes a minimisation.
+    """
     highspy = package("highspy")
 
     file = Path(path)
@@ -93,7 +103,7 @@ def read_program(path: str | Path) -> LinearProgram:
     _check_kind(solver, lp, file)
     program = _program_of(lp)
     _check_read(program, lp, contents, file)
-    return program
+    return _without_constant(program)
 
 
 def _checked_contents(file: Path) -> Contents:
@@ -152,12 +162,48 @@ def _check_finite(lp: LinearProgram) -> None:
             )
 
 
+def _with_constant(lp: LinearProgram) -> LinearProgram:
+    """(2), from left to right."""
+    if lp.offset == 0:
+        return lp
+    name, (rows, n), a = _other_name("constant", lp.columns), lp.shape, lp.matrix
+    return replace(
+        lp,
+        cost=np.append(lp.cost, lp.offset),
+        offset=0.0,
+        matrix=sparse.csr_array((a.data, a.indices, a.indptr), shape=(rows, n + 1)),
+        lower=np.append(lp.lower, 1.0),
+        upper=np.append(lp.upper, 1.0),
+        integer=np.append(lp.integer, False),
+        columns=Names((*lp.columns.blocks, Block(name, ()))),
+    )
+
+
+def _without_constant(lp: LinearProgram) -> LinearProgram:
+    """(2), from right to left, if the last column is so called, fixed at 1, continuous, and in no row."""
+    last = lp.shape[1] - 1
+    if last < 0 or not re.fullmatch("constant_*", lp.columns[last]) or lp.integer[last] or (lp.matrix.indices == last).any():
+        return lp
+    if not lp.lower[last] == lp.upper[last] == 1:
+        return lp
+    return replace(
+        lp,
+        cost=lp.cost[:last],
+        offset=lp.offset + float(lp.cost[last]),
+        matrix=lp.matrix[:, :last],
+        lower=lp.lower[:last],
+        upper=lp.upper[:last],
+        integer=lp.integer[:last],
+        columns=Names(lp.columns.blocks[:-1]),
+    )
+
+
 def _lp_text(lp: LinearProgram) -> Iterator[str]:
     columns = labels_of(lp.columns)
-    yield "\\ written by prunemodels\nminimize\n obj:"
+    yield "\\ written by prunemodels\nminimize\n obj:\n"
     for part in _parts(len(columns)):
         yield "".join((_signed(lp.cost[part]) + " " + columns[part] + "\n").tolist())
-    yield f" {lp.offset:+}\nsubject to\n"
+    yield "subject to\n"
     yield from _lp_rows(lp, columns)
     yield "bounds\n"
     for part in _parts(len(columns)):
@@ -211,7 +257,7 @@ def _mps_text(lp: LinearProgram) -> Iterator[str]:
         yield "".join((kind[part] + rows[part] + "\n").tolist())
     yield "COLUMNS\n"
     yield from _mps_columns(lp, columns, rows, objective)
-    yield f"RHS\n {sides} {objective} {-lp.offset!r}\n"
+    yield "RHS\n"
     side = np.where(high, lp.row_upper, lp.row_lower)
     for part in _parts(len(rows)):
         yield "".join((f" {sides} " + rows[part] + " " + _number(side[part], "1e30") + "\n").tolist())
@@ -274,10 +320,10 @@ def _block_labels(block: Block) -> Text:
 
 
 def _number(values: NDArray[np.float64], infinite: str = "inf") -> Text:
-    """The shortest decimals that are read as the same floats."""
+    """The shortest decimals that are read as the same floats; infinity has its sign, without which GLPK takes it for a name."""
 
     def text(value: float) -> str:
-        return repr(value) if np.isfinite(value) else f"{'-' if value < 0 and infinite else ''}{infinite}"
+        return repr(value) if np.isfinite(value) else infinite and f"{'-' if value < 0 else '+'}{infinite}"
 
     return _distinct(values, text)
 

@@ -50,6 +50,13 @@ class _Columns:
     block: Block
     error: NDArray[np.float64]
     price: NDArray[np.float64]
+    lost: NDArray[np.float64] | float = 0.0  # what floating point may have lost of `error`
+
+    def objective(self, lam: float) -> NDArray[np.float64]:
+        """Error + lam * price, 0 where floating point may have lost the whole difference."""
+        paid = lam * self.price
+        total = self.error + paid
+        return np.where(np.abs(total) < self.lost + 2.0**-50 * paid, 0.0, total)
 
 
 def ip0_matrix(problem: PruningProblem, *, relax: bool = False) -> LinearProgram:
@@ -97,7 +104,7 @@ def closure_matrix(problem: PruningProblem, *, lam: Price, relax: bool = False, 
     place[splits] = np.arange(splits.size, dtype=np.int32)
     below = splits[ensemble.parent[splits] >= 0]
     kept = _unit_rows(place[below], splits.size) - _unit_rows(place[ensemble.parent[below]], splits.size)
-    y = _Columns(Block("y", (splits,)), -problem.gain[splits], problem.evaluation_price[splits])
+    y = _Columns(Block("y", (splits,)), -problem.gain[splits], problem.evaluation_price[splits], problem.gain_lost[splits])
     rows = [
         _Rows(Block("parent_kept", (below,)), [kept, None], -np.inf, 0.0),
         _Rows(
@@ -200,7 +207,7 @@ def _assemble(columns: list[_Columns], rows: list[_Rows], *, lam: float, relax: 
     n = sum(widths)
     lengths = [len(r.block) for r in rows]
     with np.errstate(over="ignore"):  # engines and files refuse what is infinite
-        cost = np.concatenate([c.error + lam * c.price for c in columns])
+        cost = np.concatenate([c.objective(lam) for c in columns])
     return LinearProgram(
         cost=cost,
         offset=offset,

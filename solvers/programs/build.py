@@ -77,7 +77,7 @@ class BuiltProgram:
 
     @checked
     def write(self, file: str | Path) -> Path:
-        """Write the program as .mps or .lp, see `write_program`, and return the file's path. GLPK reads .mps alone."""
+        """Write the program as .mps or .lp, see `write_program`, and return the file's path."""
         write_program(self.arrays, file)
         return Path(file)
 

@@ -6,6 +6,7 @@ import dataclasses
 from fractions import Fraction
 from pathlib import Path
 
+import highspy
 import numpy as np
 import pandas as pd
 import pytest
@@ -169,6 +170,27 @@ def test_awkward_programs_survive(ending: str, tmp_path: Path) -> None:
     assert_same(read_program(tmp_path / f"a.{ending}"), awkward())
 
 
+@pytest.mark.parametrize("ending", ["lp", "mps"])
+def test_the_constant_is_a_column(ending: str, tmp_path: Path) -> None:
+    """The file has the offset as the cost of a column of its own; a last column that only bears the name stays a column."""
+    file = tmp_path / f"a.{ending}"
+    lp = program([2, 3], [[1, 1]], [1], [1], [0, 0], [1, 1], offset=1 / 3)
+    lp = dataclasses.replace(lp, columns=Names((Block("x", ()), Block("constant", ()))))
+    write_program(lp, file)
+    solver = highspy.Highs()
+    solver.silent()
+    solver.readModel(str(file))
+    read = solver.getLp()
+    assert (read.offset_, list(read.col_names_), list(read.col_cost_)) == (0, ["x", "constant", "constant_"], [2, 3, 1 / 3])
+    assert_same(read_program(file), lp)
+    fixed, apart = {"lower": np.array([0.0, 1.0])}, {"matrix": sparse.csr_array([[1.0, 0.0]])}
+    both = fixed | apart
+    for change in (fixed, apart, both | {"integer": np.array([False, True])}, both | {"upper": np.array([1.0, 2.0])}):
+        other = dataclasses.replace(lp, offset=0.0, **change)
+        write_program(other, file)
+        assert_same(read_program(file), other)
+
+
 @looped("chunk", [1 << 18, 3])
 @looped("ending", ["lp", "mps"])
 @pytest.mark.parametrize("name", MATRICES)
@@ -285,7 +307,7 @@ def test_sets_of_numbers_are_not_called_like_rows_and_columns(tmp_path: Path) ->
 
 
 def test_or_tools_reads_the_same_mps(tmp_path: Path) -> None:
-    """OR-Tools, a stranger to HiGHS, reads the same numbers, names, bounds, integers and offset out of an .mps file."""
+    """OR-Tools, a stranger to HiGHS, reads the same numbers, names, bounds and integers, and a column for the offset."""
     from ortools.linear_solver.python import model_builder_helper
 
     lp = awkward()
@@ -293,7 +315,9 @@ def test_or_tools_reads_the_same_mps(tmp_path: Path) -> None:
     model = model_builder_helper.ModelBuilderHelper()
     assert model.import_from_mps_file(str(tmp_path / "a.mps"))
     columns, rows = range(model.num_variables()), range(model.num_constraints())
-    assert model.objective_offset() == lp.offset
+    *columns, last = columns
+    assert (model.objective_offset(), model.var_name(last), model.var_objective_coefficient(last)) == (0, "constant", lp.offset)
+    assert (model.var_lower_bound(last), model.var_upper_bound(last)) == (1, 1)
     assert not model.maximize()
     for field, read in {
         "cost": model.var_objective_coefficient,

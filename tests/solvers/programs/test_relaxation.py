@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
+import itertools
+import re
+import shlex
 import shutil
 import subprocess
+import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +23,11 @@ from formulations import InvalidInputError, Pruning, SolverFailedError
 from formulations.instance.papers import two_trees
 from formulations.models import FORMULATIONS, read_pruning
 from formulations.programs.matrix import MATRICES
+from prunemodels.example import problem as example
 from solvers import solve_model, solve_relaxation
 from solvers.brute_force import all_prunings
 from solvers.programs.build import build
-from solvers.programs.engines import LINEAR_ENGINES
+from solvers.programs.engines import LINEAR_ENGINES, highs
 from solvers.programs.rounding import relaxation_bound
 from tests.instances import random_problem
 from tests.loops import looped
@@ -155,7 +162,14 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("LP1", {"limits": [pm.Limit(2)]}),
     ("LP1", {"limits": [pm.Limit(3), pm.Limit(4, "splits")]}),
 ]
-PROGRAMS = {"glpsol": ["--freemps", "model.mps", "-o", "model.sol"], "cbc": ["model.lp", "solve", "solution", "model.sol"]}
+SCIP = "import sys, pyscipopt as p; m = p.Model(); m.readProblem(sys.argv[1]); m.optimize(); m.writeBestSol('model.sol')"
+PROGRAMS = {
+    "GLPK": ("glpsol", {".lp": "glpsol --lp model.lp -o model.sol", ".mps": "glpsol --freemps model.mps -o model.sol"}),
+    "CBC": ("cbc", {ending: f"cbc model{ending} solve solution model.sol" for ending in (".lp", ".mps")}),
+    "SCIP": ("", {ending: shlex.join([sys.executable, "-c", SCIP, f"model{ending}"]) for ending in (".lp", ".mps")}),
+}
+"""Executables, SCIP as a Python package, and what to type for a file."""
+INSTALL = {"GLPK": "apt-get install glpk-utils", "CBC": "apt-get install coinor-cbc", "SCIP": "pip install pyscipopt"}
 
 
 def is_optimal(formulation: str, given: dict[str, Any], pruning: pm.Pruning) -> bool:
@@ -179,17 +193,37 @@ def test_highs_answers_are_read_back(formulation: str, given: dict[str, Any], en
     assert is_optimal(formulation, given, program.read(tmp_path / "model.sol"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", PROGRAMS)
-def test_answers_of_other_programs(solver: str, tmp_path: Path) -> None:
-    """GLPK reads .mps (its .lp has no constant in the objective), CBC both."""
-    if shutil.which(solver) is None:
-        pytest.skip(f"{solver} is not installed")
-    for formulation, given in CASES:
-        program = build(two_trees(), formulation, **given)
-        for ending in (".lp", ".mps"):
-            program.write(tmp_path / f"model{ending}")
-        subprocess.run([solver, *PROGRAMS[solver]], cwd=tmp_path, check=True, capture_output=True)
-        assert is_optimal(formulation, given, program.read(tmp_path / "model.sol"))
+def test_other_solvers_find_our_optimum(solver: str, tmp_path: Path) -> None:
+    """Their objective value for a file, .lp or .mps, is the program's optimum, constant and all; integer answers come back."""
+    executable, commands = PROGRAMS[solver]
+    if not (shutil.which(executable) if executable else importlib.util.find_spec("pyscipopt")):
+        pytest.skip(f"{solver} is not installed: {INSTALL[solver]}")
+    for (formulation, given), relax, ending in itertools.product(CASES, (False, True), commands):
+        program = build(two_trees(), formulation, relax=relax, **given)
+        program.write(tmp_path / f"model{ending}")
+        subprocess.run(shlex.split(commands[ending]), cwd=tmp_path, check=True, capture_output=True)
+        found = re.search(r"objective(?: value)?:?\s+(?:obj = )?(\S+)", (tmp_path / "model.sol").read_text(), re.IGNORECASE)
+        assert found is not None
+        assert float(found[1]) == pytest.approx(highs(program.arrays).objective), (formulation, relax, ending)
+        assert relax or is_optimal(formulation, given, program.read(tmp_path / "model.sol"))
+        (tmp_path / "model.sol").unlink()
+
+
+@looped("evaluation", [False, True])
+def test_a_gain_of_nothing_costs_nothing(evaluation: bool) -> None:
+    """Of a gain of 0, or one that its evaluation price at lambda eats up, floating point leaves no 1e-18 in the objective."""
+    problem = instance("wine, evaluation") if evaluation else example
+    assert np.abs(problem.gain[problem.gain != 0]).min() > 1e-9
+    whole, unit = problem.numbers, problem.numbers.lam_unit
+    ratios = [Fraction(int(g), int(c)) * unit for g, c in zip(whole.gain, whole.evaluation, strict=True) if g > 0 < c]
+    none = 0
+    for lam in ratios[:20] or [Fraction(0)]:
+        cost = build(problem, "closure", lam=float(lam)).arrays.cost[: problem.splits.size]
+        none += np.count_nonzero(cost == 0)
+        assert np.abs(cost[cost != 0]).min() > 1e-9
+    assert none
 
 
 ANSWERS = {
