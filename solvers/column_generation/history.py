@@ -25,7 +25,8 @@ class Round:
     round_bound
         the bound that this round's pricing gave.
     gap
-        the relative gap between `value` and `bound`.
+        `value` less `bound`, divided by the all-roots forest's value less `bound`: the share of the attainable gain that is open,
+        as `Solution.relative_gap`.
     columns, added
         the number of columns before this round, and how many the round added.
     alpha

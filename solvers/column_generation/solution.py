@@ -45,7 +45,16 @@ class DantzigWolfeSolution(Solution):
     entered: tuple[Entry[TreePruning], ...] = ()
 
     def rounds(self) -> pd.DataFrame:
-        """The history, a row for each round: value, bound, master's value, gap, columns; see `Round` for each column."""
+        """A row for each round.
+
+        Returns
+        -------
+        DataFrame
+            ``master_value``, the restricted master's optimum; ``value`` and ``bound``, the best so far, and ``round_bound``, this
+            round's; ``gap``, (value - bound) / (the all-roots forest's value - bound), as `relative_gap`, not relative to the
+            value; ``columns`` before the round, and ``added``; ``alpha``, the smoothing; ``master_seconds``, ``pricing_seconds``,
+            and ``seconds`` since the generation began.
+        """
         import pandas as pd
 
         table = pd.DataFrame(dict(self.history))
