@@ -17,8 +17,8 @@ exactly, row by row. Nothing is assumed of the solver, not even that its point i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,7 +26,7 @@ import numpy as np
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from formulations.programs.linear_program import LinearProgram
+from formulations.programs.linear_program import LinearProgram, Named
 from proofs_checks.integrality.polyhedron import ExactPoint, Face, Polyhedron, exact_array, exact_number, simple, snapped
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.matrices.violation import Number
@@ -47,11 +47,17 @@ class VertexCertificate:
     dimension: int
     # by name, where the rank is below n: from a feasible point one can move both ways along it and stay inside.
     direction: dict[str, Number] | None
+    near: ExactPoint | None = None  # a vertex in fractions that the floats of a point which is none are next to
 
     @property
     def feasible(self) -> bool:
         """Whether all rows and bounds are fulfilled."""
         return self.violated is None
+
+    @property
+    def is_vertex(self) -> bool:
+        """(1)."""
+        return self.feasible and self.rank == self.dimension
 
     @property
     def is_integral(self) -> bool:
@@ -65,6 +71,11 @@ class VertexCertificate:
         return (str(self.point.columns[places[0]]), self.point.value(int(places[0]))) if places.size else None
 
     def __str__(self) -> str:
+        if self.near is not None:
+            j = next(j for j, name in enumerate(self.near.columns) if self.near.value(j) != self.point.value(j))
+            name, x = self.near.columns[j], self.near.value(j)
+            told = f"{name} = {float(self.point.value(j))!r} stands for {x}"
+            return f"floats next to a vertex, where {told}; give Fractions, such as those of `.near`"
         if self.violated is not None:
             return f"infeasible: {self.violated}"
         kind = "integral" if self.fractional is None else "fractional, {} = {}".format(*self.fractional)
@@ -79,12 +90,14 @@ def check_vertex(polyhedron: Any, point: Any) -> Verdict:
     polyhedron
         see `proofs_checks.integrality.reading.read_polyhedron`.
     point
-        one number for each column, in order or by name; a float counts as the decimal that it is written as.
+        one number for each column, in order or by name; a float counts as the decimal that it is written as, which is no third:
+        give ``Fraction(1, 3)``.
 
     Returns
     -------
     Verdict
-        certificate: `VertexCertificate`.
+        certificate: `VertexCertificate`. None where floats are no vertex, but fractions within 1e-6 of them are: its ``near``,
+        which can be given in their place.
 
     Raises
     ------
@@ -99,10 +112,20 @@ def check_vertex(polyhedron: Any, point: Any) -> Verdict:
     True
     >>> pm.checks.check_vertex(square, {"c0": 0.5, "c1": 0.5}).holds
     False
+    >>> thirds = pm.checks.read_polyhedron([[1, 2], [2, 1]], row_upper=1)
+    >>> verdict = pm.checks.check_vertex(thirds, [1 / 3, 1 / 3])
+    >>> print(verdict.holds, verdict.certificate.near, sep=": ")
+    None: c0 = 1/3, c1 = 1/3
+    >>> pm.checks.check_vertex(thirds, verdict.certificate.near).holds
+    True
     """
     body = read_polyhedron(polyhedron)
     certificate = vertex_certificate(body, body.point(point))
-    holds = certificate.feasible and certificate.rank == certificate.dimension
+    holds: bool | None = certificate.is_vertex
+    if not holds and _has_floats(point):
+        near = next((p for p in _nearby(body, certificate.point, 1e-6) if vertex_certificate(body, p).is_vertex), None)
+        if near is not None:
+            holds, certificate = None, replace(certificate, near=near)
     rows, columns = body.shape
     return Verdict(
         f"the point is a vertex of the polyhedron of {rows:,} rows and {columns:,} columns", holds, METHOD, certificate
@@ -262,18 +285,31 @@ def check_weak_relaxation(
     return Verdict(claim, holds, WEAK_METHOD, certificate)
 
 
+def _has_floats(point: Any) -> bool:
+    """Whether a number of the point is a float, which stands for a decimal of at most 17 digits."""
+    if isinstance(point, ExactPoint):
+        return False
+    values = point.amounts if isinstance(point, Named) else [*point.values()] if isinstance(point, Mapping) else point
+    return any(isinstance(x, float | np.floating) for x in np.asarray(values, dtype=object).ravel())
+
+
+def _nearby(body: Polyhedron, given: ExactPoint, farthest: float) -> Iterator[ExactPoint]:
+    """Points with small denominators, and no coordinate farther from the given than that."""
+    floats = np.array([x / given.denominator for x in given.numerators], dtype=np.float64)
+    for largest in DENOMINATORS:
+        fractions = snapped(floats, largest)
+        if (np.abs(fractions.astype(np.float64) - floats) <= farthest).all():
+            yield body.point(fractions)
+
+
 def _feasible_fractions(body: Polyhedron, point: Any) -> tuple[ExactPoint, Face | None]:
     """The point as given if it is feasible, else one near it with small denominators; if neither is, what the first violates."""
     given = body.point(point)
     first = body.violated(given)
     if first is None:
         return given, None
-    floats = np.array([x / given.denominator for x in given.numerators], dtype=np.float64)
-    for largest in DENOMINATORS:
-        near = body.point(snapped(floats, largest))
-        if body.violated(near) is None:
-            return near, None
-    return given, first
+    near = next((p for p in _nearby(body, given, np.inf) if body.violated(p) is None), None)
+    return (given, first) if near is None else (near, None)
 
 
 def _rounding(program: LinearProgram) -> Fraction:

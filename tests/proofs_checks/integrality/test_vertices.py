@@ -29,6 +29,8 @@ from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertices import vertices
 from proofs_checks.matrices.violation import ViolatingSubmatrix, determinant
 from proofs_checks.verdict import Verdict
+from prunemodels.example import problem as example
+from solvers import solve_relaxation
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
 
@@ -140,6 +142,25 @@ def test_corners_edges_and_inner_points_of_a_square() -> None:
     outside = check_vertex(square, [2, 0])
     assert outside.holds is False
     assert str(outside.certificate) == "infeasible: x is 2, it must be <= 1"
+
+
+def test_floats_next_to_a_vertex_are_told_from_a_point_that_is_none() -> None:
+    """1/3 in floats is undecided, inside or outside, and the answer names the fractions; what is no vertex is a no."""
+    thirds = read_polyhedron([[1, 2], [2, 1]], row_upper=1)
+    for x in (1 / 3, 0.33333334):
+        for point in ([x, x], np.array([x, x]), {"c0": x, "c1": x}):
+            verdict = check_vertex(thirds, point)
+            assert verdict.holds is None
+            assert f"c0 = {x!r} stands for 1/3; give Fractions" in str(verdict)
+            assert dict(verdict.certificate.near) == {"c0": Fraction(1, 3), "c1": Fraction(1, 3)}
+            assert check_vertex(thirds, verdict.certificate.near).holds is True
+    exact = [Fraction(repr(1 / 3))] * 2
+    for point in (exact, body_point := thirds.point(exact), [0.25, 0.25], [0.3333, 0.3333]):
+        assert check_vertex(thirds, point).holds is False
+    assert check_vertex(thirds, body_point).certificate.near is None
+    relaxation = solve_relaxation(example, 0.01, formulation="IP1")
+    verdict = check_vertex(relaxation.program, relaxation.point)
+    assert (verdict.holds, check_vertex(relaxation.program, verdict.certificate.near).holds) == (None, True)
 
 
 def test_an_infeasible_point_of_full_rank_is_no_vertex() -> None:
