@@ -14,7 +14,7 @@ from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.sparse_arrays import without_duplicates
 from proofs_checks.integrality.polyhedron import ExactArray, Polyhedron, exact_array, exact_number
-from proofs_checks.matrices.sign_matrix import line_names, linear_terms
+from proofs_checks.matrices.sign_matrix import arrays_of, line_names, linear_terms
 
 
 @checked
@@ -33,9 +33,9 @@ def read_polyhedron(
     Parameters
     ----------
     source
-        a `LinearProgram`, whose integrality is dropped: its relaxation; a linear Pyomo model, likewise, with its active
-        constraints and its variables' bounds; or A, two-dimensional: anything that `numpy.asarray` takes, or a scipy sparse array
-        or matrix. A `Polyhedron` is returned as it is. The other parameters apply to arrays only.
+        a `LinearProgram`, or what `pm.programs.build` makes, whose integrality is dropped: its relaxation; a linear Pyomo model,
+        likewise, with its active constraints and its variables' bounds; or A, two-dimensional: anything that `numpy.asarray`
+        takes, or a scipy sparse array or matrix. A `Polyhedron` is returned as it is. The other parameters apply to arrays only.
     row_lower, row_upper
         a number for all rows or one for each: equal for equations, infinite where there is no bound.
     lower, upper
@@ -57,9 +57,10 @@ def read_polyhedron(
     """
     if isinstance(source, Polyhedron):
         return source
-    if hasattr(source, "row_lower") and hasattr(source, "matrix"):
-        body, sides = source.matrix, (source.row_lower, source.row_upper, source.lower, source.upper)
-        return _of_arrays(body, *sides, source.rows, source.columns)
+    program = arrays_of(source)
+    if program is not None:
+        sides = program.row_lower, program.row_upper, program.lower, program.upper
+        return _of_arrays(program.matrix, *sides, program.rows, program.columns)
     if hasattr(source, "component_data_objects"):
         return _of_model(source)
     return _of_arrays(source, row_lower, row_upper, lower, upper, rows, columns)

@@ -76,7 +76,8 @@ def read_matrix(matrix: Any, rows: Sequence[str] | None = None, columns: Sequenc
     ----------
     matrix
         two-dimensional: anything that `numpy.asarray` takes, integers, floats or fractions; a scipy sparse array or matrix; a
-        `LinearProgram`; a linear Pyomo model, whose rows are its active constraints. A `SignMatrix` is returned as it is.
+        `LinearProgram`, or what `pm.programs.build` makes; a linear Pyomo model, whose rows are its active constraints. A
+        `SignMatrix` is returned as it is.
     rows, columns
         names; default: those of the program or model, or r0, r1, ... and c0, c1, ...
 
@@ -96,13 +97,22 @@ def read_matrix(matrix: Any, rows: Sequence[str] | None = None, columns: Sequenc
     if isinstance(matrix, SignMatrix):
         check_sparse(matrix.entries, duplicates=False)
         return matrix
-    if hasattr(matrix, "row_lower") and hasattr(matrix, "matrix"):
-        body, row_names, column_names = matrix.matrix, matrix.rows, matrix.columns
+    program = arrays_of(matrix)
+    if program is not None:
+        body, row_names, column_names = program.matrix, program.rows, program.columns
     elif hasattr(matrix, "component_data_objects"):
         body, row_names, column_names = _of_model(matrix)
     else:
         return _named(matrix, rows, columns)
     return _named(body, row_names if rows is None else rows, column_names if columns is None else columns)
+
+
+def arrays_of(source: Any) -> Any:
+    """A `LinearProgram` itself, or the one that a program has as its ``arrays``; None for anything else."""
+    for program in (source, getattr(source, "arrays", None)):
+        if hasattr(program, "row_lower") and hasattr(program, "matrix"):
+            return program
+    return None
 
 
 def _named(matrix: Any, rows: Sequence[str] | None, columns: Sequence[str] | None) -> SignMatrix:

@@ -17,7 +17,9 @@ from scipy import sparse
 from formulations.errors import InvalidInputError
 from formulations.instance.papers import two_trees
 from formulations.programs.matrix import MATRICES
+from proofs_checks import check_total_unimodularity, read_polyhedron
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from solvers.programs.build import build
 from tests.loops import looped
 
 SIGNS = [[1, 0, -1, 0], [0, 1, 1, -1], [0, 0, 0, 1]]
@@ -234,3 +236,13 @@ def test_blocks() -> None:
     assert list(read_matrix(model).rows) == ["up", "between", "equal", "b.row"]
     model.b.deactivate()
     assert is_like(read_matrix(model), STRANGERS)
+
+
+def test_a_built_program_is_its_matrix() -> None:
+    """What `build` makes is read for both kinds of checks as the arrays that it holds, names included."""
+    program = build(two_trees(), "IP3", lam=1)
+    read, arrays = read_matrix(program), read_matrix(program.arrays)
+    assert (read.entries != arrays.entries).nnz == 0
+    assert (list(read.rows), list(read.columns)) == (list(arrays.rows), list(arrays.columns))
+    assert check_total_unimodularity(program).holds is True
+    assert list(read_polyhedron(program).columns) == list(arrays.columns)
