@@ -46,7 +46,10 @@ class Verdict:
 
     def __str__(self) -> str:
         word = {True: "holds", False: "is refuted", None: "is undecided"}[self.holds]
-        return f"{self.claim}: {word} ({self.method}; {self.certificate})"
+        evidence = str(self.certificate)
+        if "\n" in evidence:
+            return f"{self.claim}: {word} ({self.method})\n{evidence}"
+        return f"{self.claim}: {word} ({self.method}; {evidence})"
 
 
 def aligned(rows: Sequence[Sequence[object]], *, left: int = 1) -> list[str]:

@@ -12,7 +12,7 @@ matrices and their transposes are totally unimodular (Tutte 1965; Schrijver 1986
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,13 @@ from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.compiled import njit
-from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from proofs_checks.verdict import Verdict
+from proofs_checks.matrices.sign_matrix import SignMatrix, line_names, read_matrix
+from proofs_checks.verdict import Verdict, aligned
 
 METHOD = "tree and paths, one pass over the nonzeros"
+
+SMALL = 24
+"""Arcs and paths together of the largest network that is written out."""
 
 
 @checked
@@ -39,6 +42,8 @@ class NetworkMatrix:
         int, one a column: where its path begins and ends; equal for a column of zeros.
     transposed
         whether it is the matrix's transpose that is the network matrix: arcs are its columns, paths its rows.
+    names
+        of the matrix's rows and of its columns, for printing; `check_network_matrix` puts in those of its matrix.
 
     Examples
     --------
@@ -47,8 +52,11 @@ class NetworkMatrix:
     >>> network = pm.checks.NetworkMatrix(np.array([1, 2]), np.array([0, 0]), np.array([1]), np.array([2]))
     >>> network.n_vertices  # arcs 1 -> 0 and 2 -> 0, and the path from 1 to 2
     3
-    >>> pm.checks.check_network_matrix([[1], [-1]], network).holds
-    True
+    >>> print(pm.checks.check_network_matrix([[1], [-1]], network).certificate)  # small ones are written out
+    a tree with the 2 rows as arcs, in which the 1 columns are paths
+    arc r0   1 -> 0
+    arc r1   2 -> 0
+    path c0  1 -> 2  + r0 - r1
     """
 
     tail: NDArray[np.integer[Any]]
@@ -56,17 +64,39 @@ class NetworkMatrix:
     start: NDArray[np.integer[Any]]
     end: NDArray[np.integer[Any]]
     transposed: bool = False
+    names: Any = None
 
     @property
     def n_vertices(self) -> int:
         """Number of vertices: one more than arcs."""
         return len(self.tail) + 1
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines, across = ("rows", "columns") if not self.transposed else ("columns", "rows")
         return f"a tree with the {len(self.tail):,} {lines} as arcs, in which the {len(self.start):,} {across} are paths"
 
-    __repr__ = __str__
+    def __str__(self) -> str:
+        """In one line; below it, if small, the ends of each arc, and of each path, with the arcs along (+) and against (-) it."""
+        if len(self.tail) + len(self.start) > SMALL:
+            return repr(self)
+        shape = len(self.tail), len(self.start)
+        rows, columns = self.names or line_names(shape[::-1] if self.transposed else shape, None, None)
+        arcs, paths = (columns, rows) if self.transposed else (rows, columns)
+        lines = [[f"arc {arc}", f"{a} -> {b}", ""] for arc, a, b in zip(arcs, self.tail, self.head, strict=True)]
+        for path, a, b in zip(paths, self.start, self.end, strict=True):
+            along = " ".join(f"{'-' if sign < 0 else '+'} {arcs[k]}" for k, sign in self._path(int(a), int(b)))
+            lines.append([f"path {path}", f"{a} -> {b}" if along else "", along])
+        return "\n".join([repr(self), *aligned(lines, left=3)])
+
+    def _path(self, start: int, end: int) -> list[tuple[int, int]]:
+        """The arcs from one vertex to another, in their order, with 1 where the way runs along the arc, and -1 against it."""
+        reached: dict[int, list[tuple[int, int]]] = {start: []}
+        for _ in self.tail:  # each round reaches the vertices that are one arc farther
+            for k, (a, b) in enumerate(zip(self.tail.tolist(), self.head.tolist(), strict=True)):
+                for here, there, sign in ((a, b, 1), (b, a, -1)):
+                    if here in reached and there not in reached:
+                        reached[there] = [*reached[here], (k, sign)]
+        return reached.get(end, [])
 
 
 @checked
@@ -103,7 +133,7 @@ def check_network_matrix(matrix: Any, network: NetworkMatrix) -> Verdict:
         f"the matrix with {given.shape[0]:,} rows and {given.shape[1]:,} columns is {kind} of a tree, so it is totally unimodular"
     )
     wrong = _wrong_with(given, network)
-    return Verdict(claim, wrong is None, METHOD, network if wrong is None else wrong)
+    return Verdict(claim, wrong is None, METHOD, replace(network, names=(given.rows, given.columns)) if wrong is None else wrong)
 
 
 def paths_in_tree(

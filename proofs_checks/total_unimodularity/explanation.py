@@ -127,7 +127,8 @@ def explain_unimodularity(matrix: Any, verdict: Verdict, *, most: Count = 100) -
     if isinstance(certificate, ViolatingSubmatrix):
         return "\n".join([head, _why_not(certificate), "", str(certificate)])
     if isinstance(certificate, NetworkMatrix):
-        return "\n".join([head, _wrapped(REASONS[kind_of(certificate)]), _wrapped(f"Here it is {certificate}.")])
+        here, *paths = str(certificate).split("\n")
+        return "\n".join([head, _wrapped(REASONS[kind_of(certificate)]), _wrapped(f"Here it is {here}."), *paths])
     if not isinstance(certificate, Pieces):
         return "\n".join([head, f"Method: {verdict.method}; {certificate}."])
     lines, used = _outline(certificate, given)

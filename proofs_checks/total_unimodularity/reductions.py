@@ -204,7 +204,8 @@ def find_network(matrix: SignMatrix, *, transposed: bool = False, known: Pieces 
         raise SolverFailedError(
             f"the network that was put together for {matrix!r}: {verdict.certificate}; please report the matrix"
         )
-    return whole
+    found: NetworkMatrix = verdict.certificate
+    return found
 
 
 def lift(

@@ -31,6 +31,14 @@ TAIL, HEAD = np.array([0, 1, 3]), np.array([1, 2, 1])
 START, END = np.array([0, 0, 2, 1]), np.array([2, 3, 1, 1])
 HAND = np.array([[1, 1, 0, 0], [1, 0, -1, 0], [0, -1, 0, 0]], dtype=np.int8)
 CERTIFICATE = NetworkMatrix(TAIL, HEAD, START, END)
+WRITTEN = """a tree with the 3 rows as arcs, in which the 4 columns are paths
+arc r0   0 -> 1
+arc r1   1 -> 2
+arc r2   3 -> 1
+path c0  0 -> 2  + r0 + r1
+path c1  0 -> 3  + r0 - r2
+path c2  2 -> 1  - r1
+path c3"""
 
 
 def _random(seed: int, *, transposed: bool = False) -> tuple[Matrix, NetworkMatrix]:
@@ -46,10 +54,34 @@ def test_the_hand_worked_tree_and_its_four_paths() -> None:
     """0-1-2 forwards; 0-1 forwards and 3-1 backwards; 1-2 backwards; no arc at all: the certificate holds."""
     verdict = check_network_matrix(HAND, CERTIFICATE)
     assert verdict.holds is True
-    assert verdict.certificate is CERTIFICATE
+    assert verdict.certificate.end is CERTIFICATE.end
     assert "3 rows and 4 columns is the network matrix" in verdict.claim
-    assert str(CERTIFICATE) == "a tree with the 3 rows as arcs, in which the 4 columns are paths"
+    assert str(verdict.certificate) == WRITTEN
+    flipped = dataclasses.replace(CERTIFICATE, transposed=True)
+    flipped = check_network_matrix(read_matrix(HAND.T, list("stuv"), list("abc")), flipped).certificate
+    assert [line.split()[:2] for line in str(flipped).splitlines()[1:]] == [
+        *(["arc", x] for x in "abc"),
+        *(["path", x] for x in "stuv"),
+    ]
     assert CERTIFICATE.n_vertices == 4
+
+
+@looped("seed", range(30))
+def test_what_is_written_out_is_the_matrix(seed: int) -> None:
+    """Its signs, read back path by path, are the entries; a large network stays one line."""
+    matrix, network = _random(seed, transposed=bool(seed % 2))
+    certificate = check_network_matrix(matrix, network).certificate
+    lines = str(certificate).splitlines()
+    assert lines[0] == repr(certificate)
+    if sum(matrix.shape) > 24:
+        assert len(lines) == 1
+        return
+    read = np.zeros_like(matrix.T if seed % 2 else matrix)
+    for line in lines[1 + len(network.tail) :]:
+        _, path, *rest = line.split()
+        for sign, arc in zip(rest[3::2], rest[4::2], strict=True):
+            read[int(arc[1:]), int(path[1:])] = int(sign + "1")
+    np.testing.assert_array_equal(read.T if seed % 2 else read, matrix)
 
 
 @pytest.mark.parametrize(
