@@ -122,7 +122,7 @@ else:
             """What the caller waits for: in the log, and once on a terminal or in a notebook."""
             LOG.info("compiling %s for these types of arguments", self._name)
             if not KernelCache.begun and (sys.stderr.isatty() or "ipykernel" in sys.modules):
-                sys.stderr.write("prunemodels: compiling, once, some 10 s (`prunemodels warm-up` does it ahead)\n")
+                sys.stderr.write("prunemodels: compiling, once, 10 to 60 s (`prunemodels warm-up` does it ahead)\n")
             KernelCache.begun = True
 
         def save_overload(self, sig: Any, data: Any) -> None:
