@@ -3,6 +3,7 @@
 from prunemodels import (
     budgets as budgets,
     checks as checks,
+    cluster as cluster,
     datasets as datasets,
     deployment as deployment,
     engines as engines,

@@ -30,7 +30,7 @@ ANSWERS = """
     LP1Solution LimitUse LimitsSolution LimitsTradeoff
     Deployment EnsemblePath Evaluation ExitPath ForestSize HeldOut HeldOutChange HeldOutCost MemoryNeeds
     ModelForest OnDemandResult OnnxAgreement PathEvaluation PrunedForest PruningPath PruningProblem Relaxation
-    Request Solution Timing TradeoffCurve Verdict Walk
+    AllPrunings CheapestPrunings Request ShardedProblem ShardedSolution SmallForest Solution Timing TradeoffCurve Verdict Walk
 """
 """Classes of answers, which nobody but an engine makes."""
 

@@ -257,8 +257,7 @@ def feature_used(model: pyo.ConcreteModel) -> Any:
     --------
     >>> import pyomo.environ as pyo
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0)
+    >>> model = pm.programs.FORMULATIONS["IP3"](pm.datasets.two_trees(), lam=0)
     >>> used = pm.programs.feature_used(model)
     >>> model.one_feature = pyo.Constraint(expr=pyo.quicksum(used.values()) <= 1)
     >>> _ = pm.programs.solve_model(model)

@@ -32,8 +32,7 @@ def read_point(model: pyo.ConcreteModel) -> dict[str, float]:
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.1, relax=True)
+    >>> model = pm.programs.FORMULATIONS["IP3"](pm.datasets.two_trees(), lam=0.1, relax=True)
     >>> _ = pm.programs.solve_model(model)
     >>> pm.programs.read_point(model)["z[1]"]
     1.0
@@ -53,8 +52,7 @@ def read_pruning(model: pyo.ConcreteModel) -> Pruning:
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.1, relax=True)
+    >>> model = pm.programs.FORMULATIONS["IP3"](pm.datasets.two_trees(), lam=0.1, relax=True)
     >>> _ = pm.programs.solve_model(model)
     >>> pm.programs.read_pruning(model)
     Pruning(cost=3, error=0.125, 5 splits)

@@ -35,6 +35,13 @@ class Scheme:
     ------
     InvalidInputError
         for numbers out of range, and for options that the master does not have.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> smoothed = pm.engines.Scheme(master="linear program", smoothing=0.5)
+    >>> pm.engines.dantzig_wolfe(pm.datasets.two_trees(), 0.1, scheme=smoothed).pruning
+    Pruning(cost=3, error=0.125, 5 splits)
     """
 
     master: MasterKind = "bundle"

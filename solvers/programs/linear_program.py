@@ -209,8 +209,7 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf, solver: str = "hi
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.1, relax=True)
+    >>> model = pm.programs.FORMULATIONS["IP3"](pm.datasets.two_trees(), lam=0.1, relax=True)
     >>> program, answer = pm.programs.solve_model(model)
     >>> pm.programs.read_pruning(model)
     Pruning(cost=3, error=0.125, 5 splits)

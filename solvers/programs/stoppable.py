@@ -92,8 +92,7 @@ def size_report(problem: PruningProblem) -> pd.DataFrame:
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> sizes = pm.programs.size_report(two_trees())
+    >>> sizes = pm.programs.size_report(pm.datasets.two_trees())
     >>> print(sizes[["formulation", "merged", "rows", "columns"]].head(4).to_string(index=False))
     formulation  merged  rows  columns
             IP0   False     7       12

@@ -191,7 +191,7 @@ class Blend:
 def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
     """e_h from the fractions or impurities that each tree stores, times the in-bag weight of the node."""
     e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
-    outputs = ensemble.outputs if is_classifier(forest) else (ensemble,)  # an impurity of numbers is a mean over the outputs
+    outputs = ensemble.outputs if ensemble.task == "classification" else (ensemble,)  # an impurity of numbers is a mean over the outputs
     for t, view in enumerate(tree_views(forest, several_outputs=True)):
         if (missing := _not_stored(view.estimator)) is not None:
             raise UnsupportedModelError(f"tree {t} was grown with {missing}; give errors=InBag(X, y)")
