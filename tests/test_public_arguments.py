@@ -26,11 +26,13 @@ OURS = ("formulations", "solvers", "proofs_checks", "prunemodels")
 JUNK = ("x", 5, -1, object(), None, math.nan, [], {}, b"z", [object()], 1j, np.array("x"), RandomForestClassifier(), int)
 
 ANSWERS = """
+    AllPrunings CheapestPrunings MasterAnswer
     BoostedPath BoostedPruning BudgetSolution BudgetTradeoff BuiltProgram CertifiedBudget DantzigWolfeSolution
     LP1Solution LimitUse LimitsSolution LimitsTradeoff
     Deployment EnsemblePath Evaluation ExitPath ForestSize HeldOut HeldOutChange HeldOutCost MemoryNeeds
     ModelForest OnDemandResult OnnxAgreement PathEvaluation PrunedForest PruningPath PruningProblem Relaxation
-    AllPrunings CheapestPrunings Request ShardedProblem ShardedSolution SmallForest Solution Timing TradeoffCurve Verdict Walk
+    Request Solution Timing TradeoffCurve Verdict Walk
+    ShardedProblem ShardedSolution SmallForest
 """
 """Classes of answers, which nobody but an engine makes."""
 
