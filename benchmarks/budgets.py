@@ -17,9 +17,9 @@ import prunemodels as pm
 from benchmarks.instances import bp16
 from benchmarks.measuring import command_line, line, markdown
 from formulations import PruningPath
-from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limited_solution import LimitedSolution
 from prunemodels.comparison.machine import machine
-from solvers.budgets import best_breakpoint, best_within, solve_budget
+from solvers.within import best_breakpoint, best_within, exact_budget
 
 SHARES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
@@ -33,7 +33,7 @@ def middles(path: PruningPath, edges: int) -> Iterator[tuple[float, Fraction, Fr
             yield float((cost[k] - cost[k + 1]) / cost[0]), share, cost[k + 1] + share * (cost[k] - cost[k + 1])
 
 
-def closed(found: BudgetSolution, start: BudgetSolution) -> float:
+def closed(found: LimitedSolution, start: LimitedSolution) -> float:
     """The closed part of the distance from the best breakpoint to LP1's bound."""
     return (start.error - found.error) / (start.error - float(start.relaxation.value))
 
@@ -44,7 +44,7 @@ def cells_of(problem: pm.PruningProblem, path: PruningPath, budget: Fraction, se
     best = best_within(problem, budget, time_limit=seconds, path=path)
     cells = [f"{start.error:.5f}", f"{start.bound:.5f}", f"{best.error:.5f}", f"{100 * closed(best, start):.0f} %"]
     if exact_seconds:
-        exact = solve_budget(problem, budget, method="exact", time_limit=exact_seconds, path=path)
+        exact = exact_budget(problem, budget, time_limit=exact_seconds, path=path)
         raised, left = ((x / (start.error - start.bound)) for x in (exact.bound - start.bound, exact.gap))
         cells += [f"{exact.error:.5f}", f"{100 * closed(exact, start):.0f} %", f"{100 * raised:.2f} %", f"{100 * left:.2f} %"]
     return cells

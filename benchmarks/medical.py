@@ -42,8 +42,7 @@ from benchmarks.data.medical import PRICES, MedicalData, load_medical
 from benchmarks.measuring import command_line, markdown, plus_minus
 from prunemodels.comparison.machine import machine
 from prunemodels.models.costs import cost_items
-from solvers.budgets import best_within
-from solvers.budgets.exact.solve import exact_budget
+from solvers.within import exact_budget
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)  # budgets, as shares of the price of all tests
 SHOWN = (0.25, 0.5)  # budgets in the table, as shares of the price of all tests; those of `SHARES` at or below them
@@ -95,8 +94,7 @@ class Optimiser:
 
     def solve(self, budget: Fraction) -> pm.Pruning:
         """The best pruning within a budget of the problem's own prices, as a pruning at true prices."""
-        start = best_within(self.problem, budget, rounds=2, time_limit=SECONDS, path=self.path)
-        exact = exact_budget(self.problem, budget, time_limit=SECONDS, path=self.path, incumbent=start.pruning)
+        exact = exact_budget(self.problem, budget, time_limit=SECONDS, path=self.path)
         self.solved += 1
         self.unproven += exact.status is not pm.engines.Status.OPTIMAL
         return pm.Pruning(self.true, exact.pruning.kept)

@@ -13,6 +13,7 @@ from formulations.answers.solution import (
 from formulations.errors import (
     BrokenFileError as BrokenFileError,
     CapacityOverflowError as CapacityOverflowError,
+    InfeasibleModelError as InfeasibleModelError,
     InterruptedSolveError as InterruptedSolveError,
     InvalidInputError as InvalidInputError,
     MissingPackageError as MissingPackageError,

@@ -104,6 +104,24 @@ class SolverFailedError(PruneModelsError, RuntimeError):
     """
 
 
+class InfeasibleModelError(SolverFailedError):
+    """No point satisfies all rows of a model; the message names the rows of the user's own that contradict each other.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> import prunemodels as pm
+    >>> model = pm.programs.FORMULATIONS["LP1"](pm.datasets.two_trees(), budget=1)
+    >>> model.first_tree = pyo.Constraint(expr=model.kept[0] + model.kept[2] == 2)
+    >>> try:
+    ...     pm.programs.solve_model(model)
+    ... except pm.errors.InfeasibleModelError as error:
+    ...     print(error)
+    ...
+    the model LP1 has no feasible point: budget and first_tree contradict each other; deactivate one of them or let it allow more
+    """
+
+
 class MissingPackageError(PruneModelsError, ImportError):
     """A package that only some uses need is not installed; the message names the extra that brings it.
 

@@ -28,15 +28,11 @@ from proofs_checks.matrices.network_matrix import (
 from proofs_checks.matrices.row_operations import check_printed_matrices as check_printed_matrices
 from proofs_checks.matrices.sign_matrix import read_matrix as read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix as ViolatingSubmatrix
-from proofs_checks.optimality.budget_solution import (
-    check_budget_solution as check_budget_solution,
-    check_lp1_solution as check_lp1_solution,
-)
+from proofs_checks.optimality.relaxation import check_relaxation as check_relaxation
 from proofs_checks.optimality.closure_path import check_closure_path as check_closure_path
 from proofs_checks.optimality.corollary import check_corollary as check_corollary
-from proofs_checks.optimality.limits_solution import check_limits_solution as check_limits_solution
 from proofs_checks.optimality.path_optimality import check_path as check_path
-from proofs_checks.optimality.solution_optimality import check_solution as check_solution
+from proofs_checks.optimality.solution import check_solution as check_solution
 from proofs_checks.total_unimodularity import (
     METHODS as METHODS,
     check_pieces as check_pieces,

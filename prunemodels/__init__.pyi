@@ -3,6 +3,7 @@
 from prunemodels import (
     budgets as budgets,
     checks as checks,
+    cluster as cluster,
     datasets as datasets,
     deployment as deployment,
     engines as engines,
@@ -26,7 +27,7 @@ from formulations import (
     PruningProblem as PruningProblem,
     Solution as Solution,
 )
-from formulations.answers.budget_solution import BudgetSolution as BudgetSolution
+from formulations.answers.limited_solution import LimitedSolution as LimitedSolution
 from formulations.instance.limit import Limit as Limit
 from prunemodels.comparison.compare import compare as compare
 from prunemodels.estimators import (
@@ -60,6 +61,6 @@ from prunemodels.report_page import write_report as write_report
 from prunemodels.solving import solve as solve
 from prunemodels.models.unused_columns import drop_unused as drop_unused
 from solvers import SOLVERS as SOLVERS, pruning_path as pruning_path
-from solvers.budgets import BUDGET_SOLVERS as BUDGET_SOLVERS
+from solvers.within import BUDGET_SOLVERS as BUDGET_SOLVERS
 
 __version__: str

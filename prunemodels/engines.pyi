@@ -13,3 +13,14 @@ from solvers import (
     price_sharing as price_sharing,
     primal_dual as primal_dual,
 )
+from solvers.brute_force import AllPrunings as AllPrunings, all_prunings as all_prunings, brute_force as brute_force
+from solvers.column_generation import BUNDLE as BUNDLE, PLAIN as PLAIN, Scheme as Scheme
+from solvers.column_generation.loop import MasterAnswer as MasterAnswer
+from solvers.column_generation.own_master import TreeMaster as TreeMaster
+from solvers.column_generation.shortest_paths import (
+    CheapestPrunings as CheapestPrunings,
+    batches_of as batches_of,
+    price_by_shortest_paths as price_by_shortest_paths,
+    price_by_tree_pass as price_by_tree_pass,
+)
+from solvers.price_sharing import final_scores as final_scores

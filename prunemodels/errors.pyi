@@ -3,6 +3,7 @@
 from formulations import (
     BrokenFileError as BrokenFileError,
     CapacityOverflowError as CapacityOverflowError,
+    InfeasibleModelError as InfeasibleModelError,
     InterruptedSolveError as InterruptedSolveError,
     InvalidInputError as InvalidInputError,
     MissingPackageError as MissingPackageError,

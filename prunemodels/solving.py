@@ -15,13 +15,17 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar, overload
+from numbers import Rational
+from typing import Annotated, Any, TypeVar, overload
 
-from formulations.answers.budget_solution import BudgetSolution
-from formulations.answers.limits_solution import LimitsSolution
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.solution import Solution
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
@@ -30,13 +34,14 @@ from formulations.instance.limit import Budget, Limit, limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from formulations.long_steps import timed_step
 from solvers import SOLVERS, optimal_pruning
-from solvers.budgets import BUDGET_SOLVERS, solve_budget, solve_limits
-from solvers.budgets.solve import METHODS
 from solvers.path.pruning_path import pruning_path
+from solvers.within import BUDGET_SOLVERS, METHODS, solve_limits
 
 LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+Budgets = Annotated[Sequence[Price] | ArrayLike, "a list of numbers"]
 
 AUTO = "auto"
 """The name that lets `solve` choose the method."""
@@ -49,26 +54,31 @@ def solve(
 @overload
 def solve(
     problem: PruningProblem, *, budget: Price, method: str = ..., time_limit: float | None = ..., **options: Any
-) -> BudgetSolution: ...
+) -> LimitedSolution: ...
 @overload
 def solve(
-    problem: PruningProblem, *, budget: Sequence[Price], method: str = ..., time_limit: float | None = ..., **options: Any
-) -> tuple[BudgetSolution, ...]: ...
+    problem: PruningProblem,
+    *,
+    budget: Sequence[Price] | NDArray[np.floating[Any]],
+    method: str = ...,
+    time_limit: float | None = ...,
+    **options: Any,
+) -> tuple[LimitedSolution, ...]: ...
 @overload
 def solve(
     problem: PruningProblem, *, limits: Sequence[Limit], method: str = ..., time_limit: float | None = ..., **options: Any
-) -> LimitsSolution: ...
+) -> LimitedSolution: ...
 @checked
 def solve(
     problem: PruningProblem,
     *,
     lam: float | Fraction | None = None,
-    budget: Budget | Sequence[Price] | None = None,
+    budget: Budget | Budgets | None = None,
     limits: Sequence[Limit] | None = None,
     method: str = AUTO,
     time_limit: Seconds | None = None,
     **options: Any,
-) -> Solution | BudgetSolution | tuple[BudgetSolution, ...] | LimitsSolution:
+) -> Solution | LimitedSolution | tuple[LimitedSolution, ...]:
     """The best pruning at a lambda, (1), within a budget, (2), or within any number of limits, (3).
 
         minimise  error + lam * cost                                                                                        (1)
@@ -82,9 +92,9 @@ def solve(
     lam
         error per unit of cost, >= 0: how much more error is accepted to save one unit of mean cost.
     budget
-        the largest mean cost of an example, >= 0, in the unit of the prices; the cost includes the evaluation of splits. A list
-        of budgets gives a solution for each: they share one path, and a pruning found for one is an answer for all larger ones,
-        so the error falls with the budget.
+        the largest mean cost of an example, >= 0, in the unit of the prices; evaluation included. A list or array of budgets
+        gives a solution for each: they share one path, and a pruning found for one is an answer for all larger ones, so the error
+        falls with the budget.
     limits
         `Limit` objects: other currencies, shares of examples that ask for an item, groups of examples, every single example, the
         size of the forest. ``limits=[pm.Limit(10)]`` is ``budget=10``.
@@ -99,7 +109,7 @@ def solve(
         - for limits ``"path"``, ``"best"`` or ``"exact"``: the relaxation and the best pruning met on the way, the same with a
           search, the same with branch and bound to the end.
     time_limit
-        seconds; for a budget, without the time for the path. At the limit the answer is the best pruning and the best bound found
+        seconds, the path and the proof included. At the limit the answer is the best pruning and the best bound found
         so far. Default: no limit of time; "auto", "best" and "exact" then have one of work, option ``work``, so that the same
         call gives the same answer under any load.
     **options
@@ -109,11 +119,9 @@ def solve(
     -------
     Solution
         for `lam`. The pruning, its value, a proven lower bound of the optimum and a certificate of it.
-    BudgetSolution
-        for a budget. The pruning, whose cost is at most the budget in exact numbers, its error, a proven lower bound of the least
-        error within the budget, and the relaxation's optimum. For a list of budgets a tuple of them.
-    LimitsSolution
-        for limits: a pruning within all of them, a proven lower bound, and the relaxation's optimum with its multipliers.
+    LimitedSolution
+        for a budget or limits. A pruning within all of them in exact numbers, what it uses, its error, a lower bound of the least
+        error with its proof, and the relaxation's optimum with its multipliers. For a list of budgets a tuple of them.
 
         ``method`` of each names the engine that gave the answer.
 
@@ -134,9 +142,9 @@ def solve(
     >>> pm.solve(problem, lam=0.01)
     Solution(optimal, value=0.183433333, bound=0.183433333, Pruning(cost=13.4933, error=0.0485, 43 splits))
     >>> pm.solve(problem, budget=10)
-    BudgetSolution(optimal, cost 10 of 10, error 0.137, bound 0.137)
+    LimitedSolution(optimal, cost 10 of 10, error 0.137, bound 0.137)
     >>> pm.solve(problem, limits=[pm.Limit(10), pm.Limit(0.3, "texture")])
-    LimitsSolution(optimal, cost 10 of 10, texture 0 of 0.3, error 0.137, bound 0.137)
+    LimitedSolution(optimal, cost 10 of 10, texture 0 of 0.3, error 0.137, bound 0.137)
     """
     given = {name: value for name, value in (("lam", lam), ("budget", budget), ("limits", limits)) if value is not None}
     if len(given) > 1:
@@ -150,9 +158,10 @@ def solve(
             "neither lam, budget nor limits is given; give lam, error per unit of cost, budget, the largest mean cost of an "
             "example, or limits, a list of pm.Limit"
         )
-    if isinstance(budget, Sequence):
-        return _for_budgets(problem, budget, method, time_limit, options)
-    return _for_budget(problem, budget, method, time_limit, options)
+    asked: Any = budget
+    if isinstance(asked, Rational | Decimal) or not np.shape(asked):
+        return _for_budget(problem, asked, method, time_limit, options)
+    return _for_budgets(problem, _listed(asked), method, time_limit, options)
 
 
 def _for_lam(
@@ -169,21 +178,28 @@ def _for_lam(
 
 def _for_budget(
     problem: PruningProblem, budget: Price, method: str, time_limit: float | None, options: dict[str, Any]
-) -> BudgetSolution:
-    """Solve (2), by several engines one after the other, see `solve_budget`, or by the named engine."""
+) -> LimitedSolution:
+    """Solve (2), as one limit, or by the named engine of another kind."""
     name = "best" if method == AUTO else method
-    engine: Callable[..., BudgetSolution] = _chosen(BUDGET_SOLVERS, name, "budget")
+    engine: Callable[..., LimitedSolution] = _chosen(BUDGET_SOLVERS, name, "budget")
     limit = {} if time_limit is None else {"time_limit": time_limit}
-    if name in METHODS:
-        engine = partial(solve_budget, method=name)
     _check_options(engine, options, method)
     with timed_step(LOG, "pruning of %s within the budget %g by %s", problem, float(budget), name):
         return replace(engine(problem, budget, **limit, **options), method=name)
 
 
+def _listed(budgets: Any) -> list[Price]:
+    """Several budgets as a list."""
+    shape = np.shape(budgets)
+    if len(shape) != 1:
+        raise InvalidInputError(f"budget has shape {shape}; give a number, or a list of numbers")
+    found: list[Price] = budgets.tolist() if hasattr(budgets, "tolist") else list(budgets)
+    return found
+
+
 def _for_budgets(
     problem: PruningProblem, budgets: Sequence[Price], method: str, time_limit: float | None, options: dict[str, Any]
-) -> tuple[BudgetSolution, ...]:
+) -> tuple[LimitedSolution, ...]:
     """Solve (2) for several budgets, from the least to the largest; `time_limit` is that of each."""
     if not budgets:
         raise InvalidInputError("budget is an empty list; give at least one budget")
@@ -194,15 +210,17 @@ def _for_budgets(
     found = {k: _for_budget(problem, budgets[k], method, time_limit, options) for k in order}
     for less, more in pairwise(order):  # what keeps to a budget keeps to a larger one
         if found[less].error < found[more].error:
-            found[more] = replace(found[more], pruning=found[less].pruning, error=found[less].error)
-    for more, less in pairwise(order[::-1]):  # and none within a budget errs less than the best within a larger one
-        found[less] = replace(found[less], bound=max(found[less].bound, found[more].bound))
+            better = found[less]
+            found[more] = replace(found[more], pruning=better.pruning, error=better.error, uses=better.uses)
+    for more, less in pairwise(order[::-1]):  # and what proves a bound within a budget proves it within a smaller one
+        if found[more].bound > found[less].bound:
+            found[less] = replace(found[less], bound=found[more].bound, proof=found[more].proof)
     return tuple(found[k] for k in range(len(budgets)))
 
 
 def _for_limits(
     problem: PruningProblem, limits: Sequence[Limit], method: str, time_limit: float | None, options: dict[str, Any]
-) -> LimitsSolution:
+) -> LimitedSolution:
     """Solve (3)."""
     name: Any = "best" if method == AUTO else method
     _chosen(dict.fromkeys(METHODS), name, "limits")

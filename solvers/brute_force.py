@@ -34,10 +34,23 @@ ROUNDED = 2.0**-46
 
 @dataclass(frozen=True, eq=False)
 class AllPrunings:
-    """All P prunings of a forest."""
+    """All P prunings of a forest, see `all_prunings`.
 
-    kept: NDArray[np.bool_]  # bool, shape (P, n)
-    # gain, cost: int64, shape (P,): in units of ``problem.numbers``.
+    Parameters
+    ----------
+    kept
+        bool, shape (P, n): the splits that each keeps.
+    gain, cost
+        int64, shape (P,): in units of ``problem.numbers``.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> pm.engines.all_prunings(pm.datasets.two_trees()).kept.shape
+    (15, 12)
+    """
+
+    kept: NDArray[np.bool_]
     gain: NDArray[np.int64]
     cost: NDArray[np.int64]
 
@@ -51,8 +64,23 @@ def count_prunings(forest: Forest) -> int:
     return math.prod(count[r] for r in forest.roots)
 
 
+@checked
 def all_prunings(problem: Core) -> AllPrunings:
-    """List every pruning with its gain and cost, exactly where these are integers."""
+    """List every pruning with its gain and cost, exactly where these are integers.
+
+    Raises
+    ------
+    InvalidInputError
+        for a forest with more than a million prunings.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> problem = pm.datasets.two_trees()
+    >>> prunings = [pm.Pruning(problem, kept) for kept in pm.engines.all_prunings(problem).kept]
+    >>> len(prunings), min(pruning.value(0.1) for pruning in prunings)
+    (15, 0.42500000000000004)
+    """
     ensemble = problem.ensemble
     children, total = ensemble.children(), count_prunings(ensemble)
     if total > MOST_PRUNINGS:
@@ -103,6 +131,12 @@ def brute_force(problem: PruningProblem, lam: float, *, time_limit: Seconds = ma
     ------
     InvalidInputError
         for forests with more than a million prunings, and for a negative or NaN lambda.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> pm.engines.brute_force(pm.datasets.two_trees(), 0.1).pruning
+    Pruning(cost=3, error=0.125, 5 splits)
     """
     started = time.perf_counter()
     rate = exact(lam, "lam") / problem.numbers.lam_unit

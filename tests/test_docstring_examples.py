@@ -14,7 +14,7 @@ from prunemodels.data_files import data_folder
 from tests.test_layout import PUBLIC, namespaces
 
 API = Path(__file__).resolve().parent.parent / "docs" / "api"
-DATA = {"SOLVERS", "BUDGET_SOLVERS", "FORMULATIONS", "UNAVAILABLE"}
+DATA = {"BUDGET_SOLVERS", "BUNDLE", "FORMULATIONS", "MATRICES", "PLAIN", "SOLVERS", "UNAVAILABLE"}
 """Names of objects without a docstring of their own; their examples stand in `docs/api`."""
 
 LONGER = {

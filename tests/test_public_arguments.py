@@ -19,18 +19,20 @@ import prunemodels as pm
 from formulations import InvalidInputError
 from formulations.arguments import argument_kinds
 from solvers import SOLVERS
-from solvers.budgets import BUDGET_SOLVERS
+from solvers.within import BUDGET_SOLVERS
 from tests.loops import looped
 
 OURS = ("formulations", "solvers", "proofs_checks", "prunemodels")
 JUNK = ("x", 5, -1, object(), None, math.nan, [], {}, b"z", [object()], 1j, np.array("x"), RandomForestClassifier(), int)
 
 ANSWERS = """
-    BoostedPath BoostedPruning BudgetSolution BudgetTradeoff BuiltProgram CertifiedBudget DantzigWolfeSolution
-    LP1Solution LimitUse LimitsSolution LimitsTradeoff
+    AllPrunings CheapestPrunings MasterAnswer
+    BoostedPath BoostedPruning BudgetTradeoff BuiltProgram CertifiedBudget DantzigWolfeSolution
+    LimitUse LimitedSolution LimitsTradeoff
     Deployment EnsemblePath Evaluation ExitPath ForestSize HeldOut HeldOutChange HeldOutCost MemoryNeeds
-    ModelForest OnDemandResult OnnxAgreement PathEvaluation PrunedForest PruningPath PruningProblem Relaxation
+    ModelForest OnDemandResult OnnxAgreement PathEvaluation PrunedForest LP1Relaxation PruningPath PruningProblem Relaxation
     Request Solution Timing TradeoffCurve Verdict Walk
+    ShardedProblem ShardedSolution SmallForest
 """
 """Classes of answers, which nobody but an engine makes."""
 

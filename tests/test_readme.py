@@ -39,6 +39,17 @@ def test_examples_print_what_is_shown(page: str) -> None:
         assert shown is None or printed.getvalue() == shown
 
 
+INSIDE = {"docs/add_a_formulation.md", "docs/add_an_engine.md"}
+"""Pages that show files of the packages themselves."""
+
+
+@pytest.mark.parametrize("page", sorted({*PAGES} - INSIDE))
+def test_pages_use_public_names(page: str) -> None:
+    """Of our packages a page imports `prunemodels` alone."""
+    code = "\n".join(code for code, _ in blocks(page))
+    assert re.findall(r"^ *(?:from|import) (?:formulations|solvers|proofs_checks|benchmarks).*$", code, re.MULTILINE) == []
+
+
 def test_pages_have_examples() -> None:
     """The README has several examples, the first with its output, and so has the page on formulations."""
     assert len(blocks("README.md")) > 1

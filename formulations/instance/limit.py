@@ -75,7 +75,7 @@ class Limit:
     >>> import prunemodels as pm
     >>> from prunemodels.example import problem
     >>> pm.solve(problem, limits=[pm.Limit(10), pm.Limit(0.5, "texture"), pm.Limit(30, "splits")])
-    LimitsSolution(optimal, cost 10 of 10, texture 0 of 0.5, splits 9 of 30, error 0.137, bound 0.137)
+    LimitedSolution(optimal, cost 10 of 10, texture 0 of 0.5, splits 9 of 30, error 0.137, bound 0.137)
     """
 
     at_most: Price

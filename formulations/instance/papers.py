@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from formulations.arguments import Positive, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.instance.ensemble import Ensemble
@@ -23,20 +24,38 @@ ERRORS: Mapping[int, float] = {1: 4, 2: 0, 3: 2, 4: 0, 5: 0, 6: 4, 7: 1, 8: 0, 9
 """Errors by the papers' node numbers: e_1 = 4 of 4 examples wrong if tree 1 is cut down to its root, ..."""
 
 
-def two_trees(errors: Mapping[int, float] = ERRORS, prices: Sequence[Price] = (1, 1, 1), weight: float = 4.0) -> PruningProblem:
-    """The papers' two trees as an instance.
+@checked
+def two_trees(
+    errors: Mapping[int, float] | None = None, prices: Sequence[Price] = (1, 1, 1), weight: Positive = 4.0
+) -> PruningProblem:
+    """The two trees that NWS15 and BP16 draw, as an instance of one example.
 
     Parameters
     ----------
     errors
-        e_h of each of the nodes 1 to 12, in the papers' numbers.
+        e_h of the nodes 1 to 12 where it is another than here, in the papers' numbers.
     prices
         of features 1 to 3.
     weight
         W_t, the weight of the error sample, the same in both trees.
+
+    Raises
+    ------
+    InvalidInputError
+        for a node that the trees do not have.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> problem = pm.datasets.two_trees()
+    >>> problem
+    PruningProblem(Ensemble(2 trees, 5 splits, 3 features, classification), 1 cost rows, 4 usage arcs)
+    >>> pm.solve(pm.datasets.two_trees({3: 1}, prices=(1, 2, 1)), lam=0.1).pruning
+    Pruning(cost=4, error=0.125, 5 splits)
     """
-    if sorted(errors) != list(range(1, 13)):
-        raise InvalidInputError(f"errors has the nodes {sorted(errors)}; give one error for each of 1 to 12")
+    e_of = {**ERRORS, **(errors or {})}
+    if len(e_of) > len(ERRORS):
+        raise InvalidInputError(f"errors has the nodes {sorted(errors or {})}; the trees have the nodes 1 to 12")
     none = -1
     ensemble = Ensemble(
         tree_start=np.array([0, 5, 12]),
@@ -52,6 +71,6 @@ def two_trees(errors: Mapping[int, float] = ERRORS, prices: Sequence[Price] = (1
         classes=np.array([0]),
         feature_names=("1", "2", "3"),
     )
-    e = np.array([errors[k] for k in range(1, 13)], dtype=np.float64)
+    e = np.array([e_of[k] for k in range(1, 13)], dtype=np.float64)
     sample = NodeErrors((ErrorComponent(e, np.full(2, weight)),))
     return PruningProblem.build(ensemble, sample, np.array([[1.0, 1.0, 0.0]]), CostItems.plain(prices, ["1", "2", "3"]))

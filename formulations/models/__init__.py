@@ -4,9 +4,10 @@
 >>> model = FORMULATIONS["IP3"](problem, lam=0.01, relax=True)               # doctest: +SKIP
 >>> pyo.SolverFactory("highs").solve(model); read_pruning(model)              # doctest: +SKIP
 
-Every formulation but IP0 takes `lam`, error per unit of cost, >= 0; LP1 takes `budget`, the largest mean cost, in its place. With
-``relax=True`` it is the linear relaxation; with ``merge=True`` purchases in the same rows are one variable, exactly
-(`formulations.programs.columns`). Every model carries the instance as ``model.problem``, so that its answer can be read back.
+Every formulation but IP0 takes `lam`, error per unit of cost, >= 0; LP1 takes `budget`, the largest mean cost, or `limits`, a
+list of `pm.Limit`, in its place. With ``relax=True`` it is the linear relaxation; with ``merge=True`` purchases in the same rows
+are one variable, exactly (`formulations.programs.columns`). Every model carries the instance as ``model.problem``, so that its
+answer can be read back.
 """
 
 from collections.abc import Callable

@@ -11,7 +11,7 @@ example i pays item m in some tree. u_{t,m,i} is the first split on i's path in 
     IP2     the same of one tree          s.t.  (3),  w_{m,i} + sum_{v in anc(u_{m,i})} z_v = 1              NWS15 (2)      (5)
     IP3     the same of a forest          s.t.  (3),  w^t_{m,i} + sum_{v in anc(u_{t,m,i})} z_v = 1                         (6)
                                                       w^t_{m,i} <= w_{m,i}                                                  (7)
-    LP1     minimise error                s.t.  (3), (6), (7),  cost <= B                                                   (8)
+    LP1     minimise error                s.t.  (3), (6), (7),  cost <= B,  or  use_r <= B_r  for every limit               (8)
     closure IP3 in  y_h = 1 - sum_{v in anc(h)} z_v   s.t.   y_h <= y_parent(h)                                             (9)
                                                              y_u <= w_{m,i}         u = u_{t,m,i}, for every tree t        (10)
 
@@ -27,6 +27,9 @@ Rows of a user's own may ask what the pruned forest uses, whether an example of 
 
     y_h <= feature_used_k          for every split h on feature k                                                          (11)
 
+With limits, use_r is what `formulations.programs.limit_rows` (1) counts. There is a purchase for whatever some row counts:
+w_{m,i} for items that it counts by example, priced or not, and w_{m,all} for those that it counts once. `cost` is (2) as ever.
+
 Purchases say what examples of the cost sample pay. A split that none of them reaches is free and stays, so rows over w do not
 keep a feature out of the forest. Rows over `feature_used` do.
 
@@ -36,6 +39,8 @@ several such u in one tree.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,8 +49,10 @@ import pyomo.environ as pyo
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
+from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns, naive_columns, usage_columns
+from formulations.programs.limit_rows import limit_rows
 from formulations.programs.matrix import evaluation_above, one_tree_columns
 
 
@@ -94,7 +101,7 @@ def build_ip2(problem: PruningProblem, *, lam: Price, relax: bool = False, merge
 
 def build_ip3(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bool = False) -> pyo.ConcreteModel:
     """(IP3), the totally unimodular formulation, for one tree or many."""
-    m = _unimodular(problem, "IP3", relax=relax, merge=merge)
+    m = _unimodular(problem, usage_columns(problem, merge=merge), "IP3", relax=relax)
     add_objective(m, lam)
     return m
 
@@ -103,20 +110,65 @@ def build_lp1(
     problem: PruningProblem,
     *,
     budget: Price | None = None,
+    limits: Sequence[Limit] | None = None,
     relax: bool = False,
     merge: bool = False,
     lam: Price | None = None,
 ) -> pyo.ConcreteModel:
-    """(LP1); with ``relax=False`` the 0-1 problem. `budget` is the largest cost of an average example, evaluation included."""
-    if budget is None or lam is not None:
+    """(LP1); with ``relax=False`` the 0-1 problem. `budget` is the largest cost of an average example, evaluation included.
+
+    It is ``model.limit``; with `limits`, beside a budget or alone, ``model.limit[title]`` is that of the limit of this title.
+    """
+    if (budget is None and limits is None) or lam is not None:
         raise InvalidInputError(
-            f"LP1 takes budget, the largest mean cost, and no lam; budget is {budget!r}, lam is {lam!r}: "
+            f"LP1 takes budget, the largest mean cost, or limits, and no lam; budget is {budget!r}, lam is {lam!r}: "
             "for a lambda build IP3 or closure"
         )
-    m = _unimodular(problem, "LP1", relax=relax, merge=merge)
-    limit = float(exact(budget, "budget"))
-    m.limit = pyo.Param(initialize=limit, mutable=True, domain=pyo.NonNegativeReals, doc="B")
+    if limits is not None:
+        return _within(problem, [*([] if budget is None else [Limit(budget)]), *limits], relax=relax, merge=merge)
+    m = _unimodular(problem, usage_columns(problem, merge=merge), "LP1", relax=relax)
+    m.limit = pyo.Param(initialize=float(exact(budget, "budget")), mutable=True, domain=pyo.NonNegativeReals, doc="B")
     m.budget = pyo.Constraint(expr=m.cost <= m.limit, doc="(8)")
+    m.objective = pyo.Objective(expr=m.error, sense=pyo.minimize)
+    return m
+
+
+def _within(problem: PruningProblem, limits: list[Limit], *, relax: bool, merge: bool) -> pyo.ConcreteModel:
+    """LP1 with limits. The last row counts the cost, which is not limited by it."""
+    titles = [limit.title for limit in limits]
+    limit_rows(problem, limits)  # refuses them by their places
+    if len(set(titles)) < len(titles):
+        again = next(title for title in titles if titles.count(title) > 1)
+        raise InvalidInputError(
+            f"several limits have the title {again!r}, by which model.limit tells them apart; give each a name"
+        )
+    rows = limit_rows(problem, [*limits, Limit(0, name=f"cost beside {', '.join(titles)}")])
+    columns = usage_columns(rows.metered, merge=merge)
+    bought, kept = rows.of_purchases(columns), rows.of_splits()
+    item = np.concatenate(rows.counted)[columns.item].astype(np.int32)  # numbered as the user's
+    m = _unimodular(problem, replace(columns, item=item, price=bought[[-1]].toarray()[0]), "LP1", relax=relax)
+    limited, purchases = {row.name: r for r, row in enumerate(rows.rows[:-1])}, list(m.PURCHASES)
+    m.LIMITS = pyo.Set(initialize=titles, doc="limits, by their titles")
+    m.limit = pyo.Param(
+        m.LIMITS,
+        initialize={limit.title: float(exact(limit.at_most, "at_most")) for limit in limits},
+        mutable=True,
+        domain=pyo.NonNegativeReals,
+        doc="B_r",
+    )
+    m.USES = pyo.Set(initialize=list(limited), doc="limits, and the examples of those on every one")
+
+    @m.Expression(m.USES, doc="use_r")
+    def use(m: Any, name: str) -> Any:
+        r = limited[name]
+        amounts = [(bought, lambda j: m.w[purchases[j]]), (kept, lambda h: m.kept[h])]
+        terms = [a * of(int(j)) for matrix, of in amounts for j, a in zip(matrix[[r]].indices, matrix[[r]].data, strict=True)]
+        return float(rows.meters[rows.rows[r].limit].constant) + pyo.quicksum(terms)
+
+    @m.Constraint(m.USES, doc="(8) of every limit")
+    def budget(m: Any, name: str) -> Any:
+        return m.use[name] <= m.limit[titles[rows.rows[limited[name]].limit]]
+
     m.objective = pyo.Objective(expr=m.error, sense=pyo.minimize)
     return m
 
@@ -157,9 +209,8 @@ def build_closure(problem: PruningProblem, *, lam: Price, relax: bool = False, m
     return m
 
 
-def _unimodular(problem: PruningProblem, title: str, *, relax: bool, merge: bool) -> Any:
+def _unimodular(problem: PruningProblem, columns: PurchaseColumns, title: str, *, relax: bool) -> Any:
     """A model with the rows (3), (6) and (7) and the expressions `error` and `cost`, without an objective."""
-    columns = usage_columns(problem, merge=merge)
     m = trees_model(problem, title, relax=relax)
     arcs = columns.arcs("usage", columns.node)
     m.USAGE = pyo.Set(initialize=arcs.keys(), dimen=3, doc="(u_{t,m,i}, m, i)")
@@ -257,8 +308,7 @@ def feature_used(model: pyo.ConcreteModel) -> Any:
     --------
     >>> import pyomo.environ as pyo
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0)
+    >>> model = pm.programs.FORMULATIONS["IP3"](pm.datasets.two_trees(), lam=0)
     >>> used = pm.programs.feature_used(model)
     >>> model.one_feature = pyo.Constraint(expr=pyo.quicksum(used.values()) <= 1)
     >>> _ = pm.programs.solve_model(model)

@@ -32,8 +32,7 @@ def read_point(model: pyo.ConcreteModel) -> dict[str, float]:
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.1, relax=True)
+    >>> model = pm.programs.FORMULATIONS["IP3"](pm.datasets.two_trees(), lam=0.1, relax=True)
     >>> _ = pm.programs.solve_model(model)
     >>> pm.programs.read_point(model)["z[1]"]
     1.0
@@ -48,13 +47,13 @@ def read_pruning(model: pyo.ConcreteModel) -> Pruning:
     Raises
     ------
     InvalidInputError
-        for a point that is not integral, naming the most fractional variable; for a model that was not solved.
+        for a point that is not integral, naming the most fractional variable; for one that breaks a row of the user's own, naming
+        it; for a model that was not solved.
 
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.1, relax=True)
+    >>> model = pm.programs.FORMULATIONS["IP3"](pm.datasets.two_trees(), lam=0.1, relax=True)
     >>> _ = pm.programs.solve_model(model)
     >>> pm.programs.read_pruning(model)
     Pruning(cost=3, error=0.125, 5 splits)
@@ -67,12 +66,38 @@ def read_pruning(model: pyo.ConcreteModel) -> Pruning:
             f"{worst} is {point[worst]:.6g}: the point is not integral, so it is no pruning; solve the integer program "
             "(relax=False), or round a relaxation's point with solvers.closures.level_sets"
         )
+    _refuse_broken_rows(m)
     parent = m.problem.ensemble.parent
     kept = np.zeros(len(parent), dtype=bool)
     for h in range(len(parent)):
         above = parent[h] < 0 or kept[parent[h]]
         kept[h] = above and round(point[f"z[{h}]"]) == 0
     return Pruning(m.problem, kept)
+
+
+def own_rows(model: Any) -> list[Any]:
+    """The active rows that a user added or gave a number: those declared behind the formulation's objective, and the budget's.
+
+    Rows of `feature_used` are the package's: they only say what a feature's use is.
+    """
+    declared, found = list(model.component_objects()), list[Any]()
+    place = next((k for k, part in enumerate(declared) if part.name == "objective"), 0)
+    for k, part in enumerate(declared):
+        if part.ctype is pyo.Constraint and (k > place or part.name == "budget") and part.name != "asks":
+            found += [row for row in part.values() if row.active]
+    return found
+
+
+def _refuse_broken_rows(model: Any) -> None:
+    """Refuse a point that breaks a user's row by more than solvers' tolerances: it is old, or of a model that has no point."""
+    for row in own_rows(model):
+        value = pyo.value(row.body, exception=False)
+        for bound, sign in ((row.lb, -1.0), (row.ub, 1.0)):
+            if value is not None and bound is not None and sign * (value - bound) > TOLERANCE * max(1.0, abs(bound)):
+                raise InvalidInputError(
+                    f"the point breaks the row {row.name}: {value:.6g} where {bound:.6g} is the limit; solve the model "
+                    "as it is now"
+                )
 
 
 def _parts(model: Any, components: tuple[str, ...]) -> Iterator[tuple[str, Any]]:

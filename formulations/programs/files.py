@@ -81,10 +81,31 @@ def write_program(lp: LinearProgram, path: str | Path) -> None:
         raise BrokenFileError(f"cannot write {file}: {error.strerror or error}") from error
 
 
+@checked
 def read_program(path: str | Path) -> LinearProgram:
     """Read a program with HiGHS, names by (1), rows and columns in the file's order, a last column by (2) as the offset.
 
     A maximisation becomes a minimisation.
+
+    Parameters
+    ----------
+    path
+        an .mps or .lp file.
+
+    Raises
+    ------
+    BrokenFileError
+        for a file that cannot be read, or that does not follow its format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import prunemodels as pm
+    >>> program = pm.programs.build(pm.datasets.two_trees(), "IP3", lam=0.1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pm.programs.read_program(program.write(f"{folder}/model.mps"))
+    ...
+    LinearProgram(integer program: 15 rows, 19 columns, 38 nonzeros)
     """
     highspy = package("highspy")
 

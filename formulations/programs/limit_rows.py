@@ -57,6 +57,11 @@ class LimitRows:
     meters: tuple[Meter, ...]  # for each limit what it counts
     rows: tuple[LimitRow, ...]  # one a limit, or one for each way through the forest where a limit is about every example
 
+    @property
+    def is_budget(self) -> bool:
+        """Whether there is one limit, of the mean cost of all examples."""
+        return len(self.limits) == 1 and self.limits[0].is_plain
+
     @cached_property
     def made_when_broken(self) -> NDArray[np.bool_]:
         """Bool, shape (R,): the rows that a search makes once an answer breaks them, those of limits on every example."""

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from formulations.arguments import Count, checked
 from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
@@ -232,11 +233,27 @@ def _leaves(
     return FictitiousLeaves(node.astype(np.int32), item.astype(np.int32), row.astype(np.int32), start, stop[: start.size])
 
 
+@checked
 def tree_network(problem: PruningProblem, t: int, *, expanded: bool = False) -> TreeNetwork:
-    """The graph of tree t.
+    """The graph whose paths are the prunings of tree t: BP16 section 6.2, NWS15 section 5.
 
-    With `expanded` an arc for every usage row (m, i), as the papers draw it; else one for each split u and item m, which stands
-    for the rows of all examples at u: the graph then has about as many arcs as the tree has nodes.
+    Parameters
+    ----------
+    expanded
+        an arc for every usage row (m, i), as the papers draw it. Default: one for each split u and item m, which stands for the
+        rows of all examples at u; the graph then has about as many arcs as the tree has nodes.
+
+    Raises
+    ------
+    InvalidInputError
+        if there is no tree t.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> network = pm.programs.tree_network(pm.datasets.two_trees(), 0, expanded=True)
+    >>> [(name, int(tail), int(head)) for name, tail, head in zip(network.arcs, network.tail, network.head)][-1]
+    ('w_t[2,1,0]', 3, 4)
     """
     ensemble = problem.ensemble
     if not 0 <= t < ensemble.n_trees:
@@ -247,13 +264,33 @@ def tree_network(problem: PruningProblem, t: int, *, expanded: bool = False) -> 
     return TreeNetwork(problem, t, tail, head, own)
 
 
+@checked
 def tree_networks(problem: PruningProblem, *, expanded: bool = False) -> list[TreeNetwork]:
-    """The graphs of all trees, see `tree_network`."""
+    """The graphs of all trees, see `tree_network`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> [network.n_arcs for network in pm.programs.tree_networks(pm.datasets.two_trees())]
+    [7, 9]
+    """
     return [tree_network(problem, t, expanded=expanded) for t in range(problem.ensemble.n_trees)]
 
 
-def row_operations(n_rows: int) -> sparse.csr_array:
-    """The papers' row operations -r_0, r_0 - r_1, ..., r_{L-1} as a matrix, shape (L + 1, L): (4) is their product with (3)."""
+@checked
+def row_operations(n_rows: Count) -> sparse.csr_array:
+    """The papers' row operations -r_0, r_0 - r_1, ..., r_{L-1} as a matrix, shape (L + 1, L).
+
+    Their product with a tree's equations in IP3 is the conservation of one unit of flow in its `tree_network`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> pm.programs.row_operations(2).toarray()
+    array([[-1.,  0.],
+           [ 1., -1.],
+           [ 0.,  1.]])
+    """
     operations = sparse.eye_array(n_rows + 1, n_rows, k=-1) - sparse.eye_array(n_rows + 1, n_rows)
     return sparse.csr_array(operations)
 

@@ -128,8 +128,7 @@ def check_counterexample(naive: Any, unimodular: Any) -> Verdict:
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> tree = two_trees().only_tree(0)
+    >>> tree = pm.datasets.two_trees().only_tree(0)
     >>> naive, unimodular = (pm.programs.FORMULATIONS[name](tree, lam=1, relax=True) for name in ("IP1", "IP3"))
     >>> verdict = pm.checks.check_counterexample(naive, unimodular)
     >>> verdict.holds

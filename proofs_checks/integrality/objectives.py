@@ -136,8 +136,7 @@ def draw_data(problem: PruningProblem, count: Natural, *, seed: Seed) -> DrawnDa
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> problem = two_trees()
+    >>> problem = pm.datasets.two_trees()
     >>> polyhedron = pm.checks.read_polyhedron(pm.programs.FORMULATIONS["IP3"](problem, lam=1, relax=True))
     >>> pm.checks.draw_data(problem, 100, seed=0).objectives(polyhedron.columns).shape
     (100, 19)
@@ -221,8 +220,7 @@ def optima_of_random_objectives(polyhedron: Any, objectives: Any, vertices: Vert
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> polyhedron = pm.checks.read_polyhedron(pm.programs.FORMULATIONS["IP1"](two_trees(), lam=1, relax=True))
+    >>> polyhedron = pm.checks.read_polyhedron(pm.programs.FORMULATIONS["IP1"](pm.datasets.two_trees(), lam=1, relax=True))
     >>> objectives = pm.checks.arbitrary_objectives(len(polyhedron.columns), 1000, seed=0)
     >>> study = pm.checks.optima_of_random_objectives(polyhedron, objectives)
     >>> print(f"{study.only_fractional} of {study.n_objectives} objectives have only fractional optima")

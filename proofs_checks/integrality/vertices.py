@@ -199,8 +199,7 @@ def check_integral_vertices(polyhedron: Any, *, limit: Count = LIMIT) -> Verdict
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=1, relax=True)
+    >>> model = pm.programs.FORMULATIONS["IP3"](pm.datasets.two_trees(), lam=1, relax=True)
     >>> print(pm.checks.check_integral_vertices(pm.checks.read_polyhedron(model)).certificate)
     38 vertices, all integral
     """

@@ -120,8 +120,7 @@ def check_network_matrix(matrix: Any, network: NetworkMatrix) -> Verdict:
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> problem = two_trees()
+    >>> problem = pm.datasets.two_trees()
     >>> program = pm.programs.FORMULATIONS["IP3"](problem, lam=1, relax=True)
     >>> network = pm.checks.formulation_network(problem, program)
     >>> pm.checks.check_network_matrix(program, network).holds

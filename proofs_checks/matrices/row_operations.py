@@ -133,9 +133,7 @@ def check_printed_matrices(t: int, equations: Any, network: Any, columns: Sequen
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> from formulations.programs.shortest_path import tree_network
-    >>> network = tree_network(two_trees(), 0, expanded=True)
+    >>> network = pm.programs.tree_network(pm.datasets.two_trees(), 0, expanded=True)
     >>> pm.checks.check_printed_matrices(0, network.equations(), network.incidence(), list(network.arcs)).holds
     True
     """

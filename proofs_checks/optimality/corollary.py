@@ -150,8 +150,7 @@ def check_corollary(path: PruningPath, budgets: Iterable[Price] | None = None, X
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> verdict = pm.checks.check_corollary(pm.pruning_path(two_trees()), [3, 2.5])
+    >>> verdict = pm.checks.check_corollary(pm.pruning_path(pm.datasets.two_trees()), [3, 2.5])
     >>> verdict.holds
     False
     >>> print(verdict.certificate.table())

@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.solution import ROUNDING, ItemDuals, SharedPrices, Solution, Status
-from formulations.arguments import checked
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.item_duals import ForcedValues, bound_of_duals, charges_of_duals, forced, profits
@@ -38,42 +37,8 @@ from proofs_checks.verdict import Verdict
 METHOD = "every example sent down the trees again, weak duality in exact integers"
 
 
-@checked
-def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -> Verdict:
-    """Does the solution's pruning have its value, and does its certificate prove its bound?
-
-    Exact, in time and memory about linear in the usage arcs: seconds for some millions. How good the bound is, the solution says
-    itself: its status and gap follow from value and bound.
-
-    Parameters
-    ----------
-    problem
-        the instance, not necessarily the one that the solution carries.
-    solution
-        with a certificate: `ItemDuals`, or `SharedPrices`.
-    X
-        the cost sample, if it is not the table that the problem refers to; weights and rows are the problem's.
-
-    Returns
-    -------
-    Verdict
-        certificate: value, bound and gap as floats, or what is wrong. None where the solution carries no certificate.
-
-    Raises
-    ------
-    InvalidInputError
-        for a lambda, a table, weights or prices that are invalid.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> from prunemodels.example import problem
-    >>> verdict = pm.checks.check_solution(problem, pm.solve(problem, lam=0.01))
-    >>> verdict.holds
-    True
-    >>> print(verdict.method)
-    every example sent down the trees again, weak duality in exact integers
-    """
+def check_lambda_solution(problem: PruningProblem, solution: Solution, X: Any = None) -> Verdict:
+    """`check_solution` for a lambda."""
     claim = f"the pruning is worth {solution.value!r} at lambda = {solution.lam!r}, and no pruning less than {solution.bound!r}"
     if solution.pruning is None or solution.certificate is None:
         return Verdict(claim, None, METHOD, "the solution carries no pruning, or no certificate")

@@ -56,8 +56,7 @@ def formulation_network(problem: PruningProblem, program: Any) -> NetworkMatrix 
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> problem = two_trees()
+    >>> problem = pm.datasets.two_trees()
     >>> pm.checks.formulation_network(problem, pm.programs.FORMULATIONS["IP3"](problem, lam=1, relax=True)).n_vertices
     20
     >>> print(pm.checks.formulation_network(problem, pm.programs.FORMULATIONS["IP1"](problem, lam=1, relax=True)))
@@ -83,8 +82,7 @@ def check_formulation(problem: PruningProblem, program: Any) -> Verdict:
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> problem = two_trees()
+    >>> problem = pm.datasets.two_trees()
     >>> pm.checks.check_formulation(problem, pm.programs.FORMULATIONS["IP3"](problem, lam=1, relax=True)).holds
     True
     >>> pm.checks.check_formulation(problem, pm.programs.FORMULATIONS["IP1"](problem, lam=1, relax=True)).holds

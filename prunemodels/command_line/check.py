@@ -146,9 +146,16 @@ def check_figure(args: argparse.Namespace) -> Summary:
 
 def check_a_solution(args: argparse.Namespace) -> Summary:
     """``prunemodels check solution``: a forest that somebody pruned, or a solver's answer."""
-    from proofs_checks.optimality.solution_optimality import check_solution
+    from proofs_checks.optimality.solution import check_solution
+    from prunemodels.files.answers import load_solution
     from solvers import SOLVERS
 
+    if args.proof is not None:
+        refuse(args, "pruned solver", "belongs to --lam; drop it")
+        problem = _problem(args)
+        with errors_naming("--proof"):
+            answer = load_solution(args.proof, problem)
+        return check_summary(f"{args.proof}: {answer!r}", (check_solution(problem, answer),))
     if args.solver not in SOLVERS:
         raise InvalidInputError(f"--solver: there is no solver {args.solver!r}; there are {', '.join(SOLVERS)}")
     if args.pruned is not None and args.solver != "min_cut":
@@ -167,7 +174,7 @@ def check_a_solution(args: argparse.Namespace) -> Summary:
 
 def _check_pruned_forest(args: argparse.Namespace, problem: Any) -> Verdict:
     """Compare the value of a pruned forest with the bound that a minimum cut proves."""
-    from proofs_checks.optimality.solution_optimality import check_solution
+    from proofs_checks.optimality.solution import check_solution
     from prunemodels.files.forests import load_forest
     from prunemodels.models.forests.problems import pruning_from_forest
     from solvers import min_cut

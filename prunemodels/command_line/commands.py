@@ -138,10 +138,12 @@ CLAIMS = {
         "the papers' trees have the printed matrices, and row operations turn one into the other", "check:check_figure"
     ),
     "solution": Command(
-        "a pruned forest is optimal for a lambda",
+        "a pruned forest is optimal for a lambda, or an answer within a budget or limits is proven",
         "check:check_a_solution",
         f"""{inputs(PAPERS, need="")}
---lam L!:amount        how much error one unit of cost is worth
+# claim: --lam or --proof
+|! --lam L:amount      how much error one unit of cost is worth
+|! --proof FILE.npz    an answer within a budget or limits, as prune --proof or save_solution writes it
 --pruned FILE          the pruned forest, whoever pruned it (default: what --solver finds)
 --solver NAME=min_cut  the solver whose answer and bound are checked (default: min_cut)
 """,
@@ -240,6 +242,7 @@ forest FOREST    {MODEL}{BOOSTED}
 --mixture            also write the relaxation's two forests beside --out, and how often to use each
 --out FILE!          the pruned forest: .skops or .joblib; a boosted model: its library's format too
 --path-csv FILE.csv  also write the whole path
+--proof FILE.npz     also write the answer with the proof of its bound, for check solution
 {PICTURE}
 """,
             f"prune {EXAMPLE_INPUTS} --budget 24 --held-out test.csv --out cheap.skops",

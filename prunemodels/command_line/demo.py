@@ -38,8 +38,8 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
 from prunemodels.plots.picture import draw
 from prunemodels.plots.tradeoff import plot_tradeoff
+from prunemodels.solving import solve
 from solvers import pruning_path
-from solvers.budgets import solve_budget
 
 HEART = "heart"
 """The data whose features have prices in dollars: `prunemodels.datasets.fetch_heart`."""
@@ -104,7 +104,7 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
         row = path.row_at_cost(budget)
         found[name] = float(path.lam[row]), path[row]
         if (priced != priced[0]).any():
-            answer = solve_budget(problem, budget, work=SEARCH_SECONDS, path=path)
+            answer = solve(problem, budget=budget, work=SEARCH_SECONDS, path=path)
             found[name] = float(answer.relaxation.lam), answer.pruning
     held_out, rows = [], []
     for name, (lam, pruning) in found.items():

@@ -28,7 +28,7 @@ from prunemodels.command_line.parsing import errors_naming, reserve, shows_progr
 from prunemodels.command_line.summary import LABEL, Line, Summary
 from prunemodels.comparison.compare import check_budgets, check_solvers, compare
 from solvers import SOLVERS
-from solvers.budgets import BUDGET_SOLVERS
+from solvers.within import BUDGET_SOLVERS
 
 PROGRAM_ENDINGS = (".lp", ".mps", ".lp.gz", ".mps.gz")
 

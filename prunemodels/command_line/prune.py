@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from formulations.answers.budget_solution import BudgetSolution
-from formulations.answers.limits_solution import LimitsSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
@@ -36,6 +35,7 @@ from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_
 from prunemodels.evaluation.curve import tradeoff_curve
 from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
+from prunemodels.files.answers import save_solution
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, saved_model
 from prunemodels.files.mixtures import mixture_files, write_mixture
 from prunemodels.models.boosting.boosted import boosted_path, prune_boosted
@@ -44,10 +44,10 @@ from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.tree_model import TreeModel, adds_up, tree_model_of
 from prunemodels.models.unused_columns import drop_unused
 from prunemodels.report_page.evidence import row_of
+from prunemodels.solving import solve
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.limit_uses import limit_uses, use_in_words
 from prunemodels.statements.wording import count, error
-from solvers.budgets import solve_budget, solve_within
 
 SEED = 0
 """Seed of the split that ``--confidence`` makes. It is fixed, so that the same command gives the same pruning."""
@@ -75,7 +75,7 @@ class Found:
     picture: Callable[[Examples], Any]
     record: dict[str, Any]
     lines: list[Line]
-    solution: BudgetSolution | LimitsSolution | None = None
+    solution: LimitedSolution | None = None
 
     @property
     def data(self) -> Examples:
@@ -119,19 +119,22 @@ def prune_command(args: argparse.Namespace) -> Summary:
     model = read_model_file(args)
     boosted = adds_up(model)
     if boosted:
-        check_boosted_options(args, "confidence mixture limit")
+        check_boosted_options(args, "confidence mixture limit proof")
     with errors_naming("--out"):
         check_ending(model, out)
     tables = reserve(args, "path_csv", ".csv")
-    mixture = mixture_files(out, outputs) if args.mixture else []
+    mixture, proofs = mixture_files(out, outputs) if args.mixture else [], reserve(args, "proof", ".npz")
     found = _of_boosted(args, model, whole=bool(tables or args.pictures)) if boosted else _of_forest(args, model)
     rows = None if args.held_out is None else read_examples(args, "--held-out", found.before)
     hints, on = hints_on_rows(rows, *found.seen), found.data if rows is None else rows
     dump_forest(drop_unused(found.saved) if args.drop_unused else found.saved, outputs.aside(out))
     for table in tables:
         found.path.to_frame().to_csv(outputs.aside(table), index=False)
-    if mixture and isinstance(found.solution, BudgetSolution):
+    if mixture and found.solution is not None:
         write_mixture(mixture, outputs, found.solution, model)
+    if found.solution is not None:
+        for proof in proofs:
+            save_solution(found.solution, outputs.aside(proof))
     draw_pictures(args, lambda: found.picture(on))
     record = found.record | {"budget": args.budget, "lam": args.lam, "measured_on": on.file}
     record["on_data"] = None if found.data.y is None else found.change(found.data)
@@ -144,7 +147,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
         record |= more
         lines += told
     lines += [*found.lines, Line("cost sample", found.data.told)]
-    files = [out, *tables, *mixture]
+    files = [out, *tables, *mixture, *proofs]
     after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
     return Summary(record, lines, files, found.data.ignored, hints, "" if boosted else after)
 
@@ -154,7 +157,11 @@ def check_budget_options(args: argparse.Namespace) -> None:
     limit_as_budget(args)
     if args.budget is None:
         if args.limit is None:
-            refuse(args, "method time_limit confidence mixture", "goes with --budget, not with --lam: drop it, or give a budget")
+            refuse(
+                args,
+                "method time_limit confidence mixture proof",
+                "goes with --budget, not with --lam: drop it, or give a budget",
+            )
         refuse(args, "confidence mixture", "goes with --budget, not with --limit: drop it, or give a budget")
     check_held_out_file(args, CHOOSES)
     if args.confidence is None:
@@ -166,7 +173,7 @@ def check_budget_options(args: argparse.Namespace) -> None:
     )
     refuse(
         args,
-        "method time_limit mixture",
+        "method time_limit mixture proof",
         "cannot be used with --confidence, which chooses a certified breakpoint; drop one of them",
     )
     for name in ("train", "error_data"):
@@ -178,9 +185,7 @@ def check_budget_options(args: argparse.Namespace) -> None:
             )
 
 
-def choose_pruning(
-    args: argparse.Namespace, path: PruningPath
-) -> tuple[Pruning, BudgetSolution | LimitsSolution | None, CertifiedBudget | None]:
+def choose_pruning(args: argparse.Namespace, path: PruningPath) -> tuple[Pruning, LimitedSolution | None, CertifiedBudget | None]:
     """The pruning that the arguments ask for, the answer to the budget or limits, and the certificate of ``--confidence``."""
     if limits_of(args) is None:
         return path.at_lam(args.lam), None, None
@@ -190,15 +195,16 @@ def choose_pruning(
     with errors_naming(f"--confidence {args.confidence:g}"):
         certified = budget_for_confidence(path.problem, args.budget, confidence=args.confidence, random_state=SEED)
     pruning = Pruning(path.problem, certified.pruning.kept)
-    solution = solve_budget(path.problem, args.budget, method="path", path=path)
-    return pruning, replace(solution, pruning=pruning, error=pruning.error), certified
+    solution = solve(path.problem, budget=args.budget, method="path", path=path)
+    return pruning, replace(solution, pruning=pruning, error=pruning.error, uses=(pruning.exact_cost,)), certified
 
 
-def within_limits(args: argparse.Namespace, path: PruningPath) -> BudgetSolution | LimitsSolution:
+def within_limits(args: argparse.Namespace, path: PruningPath) -> LimitedSolution:
     """The answer to ``--budget`` or to the limits."""
     options: dict[str, Any] = {"time_limit": args.time_limit, "path": path, "progress": shows_progress(args)}
     with errors_naming("--limit" if args.budget is None else "--budget"):
-        return solve_within(path.problem, limits_of(args) or (), method=args.method or "best", **options)
+        answer: LimitedSolution = solve(path.problem, limits=limits_of(args) or (), method=args.method or "best", **options)
+        return answer
 
 
 def _of_forest(args: argparse.Namespace, model: Any) -> Found:
@@ -220,8 +226,8 @@ def _of_forest(args: argparse.Namespace, model: Any) -> Found:
         names = ("confidence", "method", "smaller_budget", "certified_cost", "upper_bound", "n_choosing", "n_certifying")
         record["certified"] = {name: getattr(certified, name) for name in names}
     if solution is not None:
-        proven = {"status": solution.status, "gap": solution.gap, "exact_cost": pruning.exact_cost}
-        record["answer"] = plain(proven) | plain(solution)
+        proven = {"status": solution.status, "gap": solution.gap, "exact_cost": pruning.exact_cost, "budget": solution.budget}
+        record["answer"] = plain(proven) | plain(replace(solution, proof=None))  # --proof writes that
     place = "between two prunings of the path" if lam is None else f"on the path, at lambda = {lam:.6g}"
     errors = " -> ".join(error(p.error, problem.ensemble.measure) for p in (unpruned, pruning))
     lines = [
@@ -229,7 +235,7 @@ def _of_forest(args: argparse.Namespace, model: Any) -> Found:
         Line("single trees", f"mean error {errors}, {problem.errors.source}: what pruning minimises beside the cost"),
     ]
     lines += [] if certified is None else [Line("certified", repr(certified))]
-    lines += [Line("mixture", repr(solution.relaxation))] if args.mixture and isinstance(solution, BudgetSolution) else []
+    lines += [Line("mixture", repr(solution.relaxation))] if args.mixture and solution is not None else []
     lines += [] if dearer is None else [Line("next dearer", f"the path's next pruning: {dearer!r}")]
 
     def change(rows: Examples) -> HeldOutChange:

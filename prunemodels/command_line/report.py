@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from formulations.answers.budget_solution import BudgetSolution
-from formulations.answers.limits_solution import LimitsSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
@@ -137,7 +136,7 @@ def _check_options(args: argparse.Namespace) -> None:
     check_held_out_file(args, CHOOSES)
 
 
-def _chosen(args: argparse.Namespace, path: PruningPath) -> Pruning | BudgetSolution | LimitsSolution:
+def _chosen(args: argparse.Namespace, path: PruningPath) -> Pruning | LimitedSolution:
     """The pruning that the arguments ask for."""
     if args.pruned is not None:
         with errors_naming("--pruned"):

@@ -25,7 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from formulations.answers.budget_solution import BudgetSolution, Mixture
+from formulations.answers.limited_solution import LP1Relaxation
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Solution, open_share
 from formulations.arguments import Seconds, checked
@@ -35,8 +35,8 @@ from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.processes import Answer, MixtureAnswer, Run, in_processes, in_this_process
 from solvers import SOLVERS
-from solvers.budgets import BUDGET_SOLVERS
-from solvers.budgets.by_path import error_of
+from solvers.within import BUDGET_SOLVERS
+from solvers.within.by_path import budget_solution
 
 BAR = "{desc} |{bar}| {elapsed}"
 """The progress bar, which names the running engine."""
@@ -235,14 +235,14 @@ def _at_budget(problem: PruningProblem, run: Run, answer: Answer) -> dict[str, A
     if pruning.exact_cost > budget:
         raise InvalidInputError(f"it costs {pruning.cost:.9g}, the budget is {float(budget):.9g}")
     mixture = _mixture(problem, budget, answer.mixture)
-    found = BudgetSolution(problem, budget, pruning, error_of(pruning), answer.bound, mixture, answer.stopped)
+    found = budget_solution(problem, budget, pruning, answer.bound, mixture, stopped=answer.stopped, stats={})
     row: dict[str, Any] = {"status": str(found.status), "value": float(mixture.value), "dual": float(mixture.lam)}
     row |= {"integral": mixture.is_integral, "error": found.error, "gap": found.gap}
     row["relative_gap"] = open_share(problem, found.gap, found.bound)
     return row | {"splits": pruning.n_splits, "cost": pruning.cost}
 
 
-def _mixture(problem: PruningProblem, budget: Fraction, answer: MixtureAnswer) -> Mixture:
+def _mixture(problem: PruningProblem, budget: Fraction, answer: MixtureAnswer) -> LP1Relaxation:
     """(1), recomputed; refused where the weight is outside [0, 1], and where the mixture costs more than the budget."""
     cheaper, dearer = Pruning(problem, answer.cheaper), Pruning(problem, answer.dearer)
     weight = answer.weight
@@ -251,8 +251,7 @@ def _mixture(problem: PruningProblem, budget: Fraction, answer: MixtureAnswer) -
     cost = weight * dearer.exact_cost + (1 - weight) * cheaper.exact_cost
     if cost > budget:
         raise InvalidInputError(f"its relaxation costs {float(cost):.9g}, the budget is {float(budget):.9g}")
-    value = weight * dearer.exact_error + (1 - weight) * cheaper.exact_error
-    return Mixture(budget, answer.lam, cheaper, dearer, weight, value)
+    return LP1Relaxation.of_budget(budget, answer.lam, cheaper, dearer, weight)
 
 
 def _integral(answer: Answer) -> bool | None:

@@ -27,16 +27,16 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.budget_solution import BudgetSolution, BudgetSolver
+from formulations.answers.limited_solution import LimitedSolution, LimitedSolver
 from formulations.answers.solution import Solver, StopReason
 from formulations.errors import InvalidInputError, PruneModelsError, SolverFailedError
 from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.machine import PeakMemory
 from solvers import SOLVERS, price_sharing
-from solvers.budgets import BUDGET_SOLVERS
 from solvers.child_process import command_of, die_with_parent, how_it_ended, import_path
 from solvers.child_process import in_this_process as no_child_process
+from solvers.within import BUDGET_SOLVERS
 
 GRACE = 5.0
 """An engine is ended this many seconds after its time limit, or a fifth of the limit if that is more."""
@@ -83,7 +83,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class MixtureAnswer:
-    """The optimum of LP1's relaxation that an engine has found, see `formulations.answers.budget_solution.Mixture`."""
+    """The optimum of LP1's relaxation that an engine has found, see `formulations.answers.limited_solution.LP1Relaxation`."""
 
     lam: Fraction
     weight: Fraction
@@ -112,9 +112,9 @@ class Answer:
     mixture: MixtureAnswer | None = None
 
 
-def find_engine(name: str, *, is_budget: bool = False) -> Solver | BudgetSolver:
+def find_engine(name: str, *, is_budget: bool = False) -> Solver | LimitedSolver:
     """An engine by its name in `SOLVERS` or, for budgets, `BUDGET_SOLVERS`; or any other as ``module:function``."""
-    registry: Mapping[str, Solver | BudgetSolver] = BUDGET_SOLVERS if is_budget else SOLVERS
+    registry: Mapping[str, Solver | LimitedSolver] = BUDGET_SOLVERS if is_budget else SOLVERS
     if name in registry:
         return registry[name]
     module, colon, function = name.partition(":")
@@ -123,7 +123,7 @@ def find_engine(name: str, *, is_budget: bool = False) -> Solver | BudgetSolver:
         raise InvalidInputError(
             f"the engine {name!r} is in the {known} of another process only; name it as 'module:function', or take isolate=False"
         )
-    found: Solver | BudgetSolver = getattr(importlib.import_module(module), function)
+    found: Solver | LimitedSolver = getattr(importlib.import_module(module), function)
     return found
 
 
@@ -151,10 +151,13 @@ def solve(run: Run, task: Task, begun: Callable[[], object] = lambda: None) -> A
             stats=dict(solution.stats),
             method=solution.method,
         )
-        if not isinstance(solution, BudgetSolution):
+        if not isinstance(solution, LimitedSolution):
             return answer
         relaxed = solution.relaxation
-        return replace(answer, mixture=MixtureAnswer(relaxed.lam, relaxed.weight, relaxed.cheaper.kept, relaxed.dearer.kept))
+        return replace(
+            answer,
+            mixture=MixtureAnswer(Fraction(relaxed.lam), Fraction(relaxed.weight), relaxed.cheaper.kept, relaxed.dearer.kept),
+        )
     except KeyboardInterrupt:  # among them InterruptedSolveError
         raise
     except SolverFailedError as error:
@@ -165,7 +168,7 @@ def solve(run: Run, task: Task, begun: Callable[[], object] = lambda: None) -> A
         return Answer("crashed", f"{type(error).__name__}: {error}".removesuffix(": "))
 
 
-def _warm_up(engine: Solver | BudgetSolver, *, is_budget: bool = False) -> None:
+def _warm_up(engine: Solver | LimitedSolver, *, is_budget: bool = False) -> None:
     """Solve a tiny instance, so that everything is imported and compiled before the time is measured."""
     # price sharing would cut so small an instance at once, and compile no round
     options = {"small_core": 0} if engine is price_sharing else {}

@@ -29,9 +29,9 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import Errors, ErrorSample, Given, OutOfBag
 from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
 from prunemodels.points import Rule
+from prunemodels.solving import solve
 from solvers import pruning_path
-from solvers.budgets import solve_within
-from solvers.budgets.solve import Method
+from solvers.within.call import Method
 
 
 @checked
@@ -135,7 +135,7 @@ def prune_forest(
     problem = problem_from_forest(forest, X_valid, misclassification_costs=misclassification_costs, **settings)
     if goal.limits:
         # without the path, only the part of it that is needed is computed
-        solution = solve_within(problem, goal.limits, method=method, time_limit=time_limit, path=None, progress=None)
+        solution = solve(problem, limits=goal.limits, method=method, time_limit=time_limit, progress=None)
         pruned = apply_pruning(solution.pruning, forest)
         return PrunedForest(pruned, solution.pruning, None, None, solution, None, None, forest, y_valid, not on_validation)
     valid = X_valid, y_valid, sample_weight
@@ -211,7 +211,7 @@ def prune_by(
     """
     row, solution, evaluation = None, None, None
     if goal.limits:
-        solution = solve_within(path.problem, goal.limits, method=goal.method, time_limit=goal.time_limit, path=path)
+        solution = solve(path.problem, limits=goal.limits, method=goal.method, time_limit=goal.time_limit, path=path)
     elif goal.lam is not None:
         row = path.row_at_lam(goal.lam)
     else:

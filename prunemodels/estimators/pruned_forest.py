@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.answers.budget_solution import BudgetSolution
-from formulations.answers.limits_solution import LimitsSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Count, Seconds, Share, checked
@@ -90,7 +89,7 @@ class PrunedForest(Shown, HoldsModel):
     pruning: Pruning
     known_path: PruningPath | None
     row: int | None
-    solution: BudgetSolution | LimitsSolution | None
+    solution: LimitedSolution | None
     evaluation: PathEvaluation | None
     ensemble: EnsemblePath | None = None
     forest: Any = None
@@ -284,7 +283,7 @@ class PrunedForest(Shown, HoldsModel):
     @property
     def _limits(self) -> tuple[Limit, ...]:
         """The limits besides a budget, whose use the cost is."""
-        given = self.solution.limits if isinstance(self.solution, LimitsSolution) else ()
+        given = () if self.solution is None else self.solution.limits
         return tuple(limit for limit in given if not limit.is_plain)
 
     def _change(self, problem: PruningProblem, y: Any, confidence: float, limits: Sequence[Limit]) -> HeldOutChange:

@@ -19,7 +19,7 @@ from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstim
 from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, other_sample, training_sample
 from prunemodels.points import Rule
-from solvers.budgets.solve import Method
+from solvers.within.call import Method
 
 
 class _BudgetPrunedForest(PrunedForestEstimator):

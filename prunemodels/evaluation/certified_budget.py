@@ -41,12 +41,12 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.path_sweeps import by_falling_end
+from prunemodels.solving import solve
 from prunemodels.statements.mean_bounds import Method, effective_rows, upper_bound
-from solvers.budgets.by_path import path_of
-from solvers.budgets.solve import solve_budget
+from solvers.within.by_path import path_of
 
 WORK = 30.0
-"""Limit of the work of all searches together, in seconds by formula, see `solve_budget`."""
+"""Limit of the work of all searches together, in seconds by formula, see `solvers.within.effort`."""
 
 STEPS = 10
 """Rows of the path whose costs differ by more than this part of the budget have other prunings tested in between."""
@@ -207,7 +207,7 @@ def _candidates(
     for k, x, once in costs_along(path, certifying):
         row_cost = path.exact_cost[k]
         for budget in _between(below, row_cost, limit):
-            found = solve_budget(path.problem, budget, path=path, **bounded).pruning
+            found = solve(path.problem, budget=budget, path=path, **bounded).pruning
             if found.exact_cost > below:
                 below, usage = found.exact_cost, certifying.usage
                 yield found, below, usage.row_costs(found.kept), usage.once_cost(found.kept)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from formulations.answers.limits_solution import LimitsSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Count, Seconds, Share, checked
@@ -31,12 +31,11 @@ from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, error_name
 from prunemodels.evaluation.held_out import held_out_changes, on_other_rows
 from prunemodels.models.forests.reading import check_columns
+from prunemodels.solving import solve
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.mean_bounds import MeanInterval
 from prunemodels.statements.wording import amount, error
-from solvers.budgets import solve_limits
-from solvers.budgets.limits.solve import LimitMethod
-from solvers.budgets.solve import solve_budget
+from solvers.within.call import Method
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +45,7 @@ SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1)
 """The budgets that are tried if none are given, as shares of what the unpruned forest costs."""
 
 WORK = 10.0
-"""Limit of the work of all searches together, in seconds by formula, see `solve_budget`."""
+"""Limit of the work of all searches together, in seconds by formula, see `solvers.within.effort`."""
 
 SPENT = 0.98
 """A breakpoint that spends this share of a budget is taken without a search between the breakpoints."""
@@ -215,7 +214,7 @@ def _within(path: PruningPath, budget: float, *, time_limit: float | None = None
     breakpoint_ = path[path.row_at_cost(budget)]
     if breakpoint_.cost >= SPENT * min(budget, float(path.cost[0])):
         return breakpoint_
-    return solve_budget(path.problem, budget, path=path, time_limit=time_limit, work=work).pruning
+    return solve(path.problem, budget=budget, path=path, time_limit=time_limit, work=work).pruning
 
 
 def _ends(name: str, interval: MeanInterval) -> dict[str, float]:
@@ -251,7 +250,7 @@ class LimitsTradeoff(Shown):
 
     budgets: tuple[float, ...]
     at: tuple[Limit, ...]
-    solutions: tuple[tuple[LimitsSolution, ...], ...]
+    solutions: tuple[tuple[LimitedSolution, ...], ...]
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each pair: both limits, what is used of each, the trees' error, and the proven bound of the least error."""
@@ -291,7 +290,7 @@ def limits_tradeoff(
     budgets: Sequence[Price] | Count,
     at: Sequence[Limit],
     *,
-    method: LimitMethod = "path",
+    method: Method = "path",
     time_limit: Seconds | None = None,
 ) -> LimitsTradeoff:
     """The least error over budgets at several limits of something else, (1): dollars at 10, 20 and 30 minutes.
@@ -336,7 +335,7 @@ def limits_tradeoff(
             raise InvalidInputError(f"at[{k}] is {limit!r}, a budget; give it among the budgets")
     lines = []
     for limit in at:
-        line = [solve_limits(problem, [Limit(b), limit], method=method, time_limit=time_limit) for b in values]
+        line = [solve(problem, limits=[Limit(b), limit], method=method, time_limit=time_limit) for b in values]
         for less, more in pairwise(range(len(line))):
             if line[less].error < line[more].error:
                 kept = {name: getattr(line[less], name) for name in ("pruning", "error", "uses")}

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.arguments import Seed, checked
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.stored_arrays import stored_fraction, stored_json
@@ -33,7 +33,7 @@ def mixture_files(out: Path, outputs: OutputFiles) -> list[Path]:
     return [outputs.reserve(out.with_name(name), "--mixture") for name in names]
 
 
-def write_mixture(files: Sequence[Path], outputs: OutputFiles, solution: BudgetSolution, forest: Any) -> None:
+def write_mixture(files: Sequence[Path], outputs: OutputFiles, solution: LimitedSolution, forest: Any) -> None:
     """Both forests, and the JSON file that joins them, into `mixture_files`; `load_mixture` reads them."""
     cheaper, dearer, weight = files
     mixture = mixture_of(solution.relaxation, forest)

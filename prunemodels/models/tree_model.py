@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
-from formulations.answers.budget_solution import BudgetSolution
-from formulations.answers.limits_solution import LimitsSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
@@ -43,7 +42,7 @@ class HowPruned:
 
     path: PruningPath
     forest: Any
-    chosen: Pruning | BudgetSolution | LimitsSolution
+    chosen: Pruning | LimitedSolution
 
 
 class HoldsModel(ABC):

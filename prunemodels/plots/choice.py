@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Natural, checked
@@ -43,7 +43,7 @@ SEEN_WHOLE, SEEN_NEAR = 0.03, 0.0012
 @checked
 @styled
 def plot_budget(
-    solution: BudgetSolution,
+    solution: LimitedSolution,
     path: PruningPath,
     held_out: Sequence[HeldOut] | None = None,
     *,
@@ -122,13 +122,13 @@ def _whole_and_near(ax: Axes | None, draw: Callable[[Axes, bool], None], whole: 
     return figure
 
 
-def _draw_budget(ax: Axes, solution: BudgetSolution, path: PruningPath, taken: Pruning, *, least: float) -> None:
+def _draw_budget(ax: Axes, solution: LimitedSolution, path: PruningPath, taken: Pruning, *, least: float) -> None:
     """Hull, chord, budget, the relaxation's optimum and the pruning taken, and the gap between the two.
 
     An edge or a gap below `least` lies under the marks; it is left out, and with it its entry in the legend.
     """
     wide, high = _scales(solution)
-    mixture, budget = solution.relaxation, float(solution.budget)
+    mixture, budget = solution.relaxation, float(solution.at_most[0])
     pair, best = (mixture.cheaper, mixture.dearer), float(mixture.value)
     ends = [p.cost for p in pair], [p.error for p in pair]
     at = min(budget, mixture.dearer.cost)
@@ -168,9 +168,9 @@ def _draw_held_out(ax: Axes, points: Sequence[HeldOut], *, with_error: bool) -> 
         )
 
 
-def _zoom_to_budget(ax: Axes, solution: BudgetSolution, taken: Pruning, points: Sequence[HeldOut]) -> None:
+def _zoom_to_budget(ax: Axes, solution: LimitedSolution, taken: Pruning, points: Sequence[HeldOut]) -> None:
     """Limits around the budget, the pruning taken, the relaxation's optimum, and the held-out costs."""
-    costs = [float(solution.budget), taken.cost, *(end for p in points for end in (p.cost.low, p.cost.high))]
+    costs = [float(solution.at_most[0]), taken.cost, *(end for p in points for end in (p.cost.low, p.cost.high))]
     errors = [taken.error, float(solution.relaxation.value)]
     scales = _scales(solution)
     for limits, values, scale in ((ax.set_xlim, costs, scales[0]), (ax.set_ylim, errors, scales[1])):
@@ -178,7 +178,7 @@ def _zoom_to_budget(ax: Axes, solution: BudgetSolution, taken: Pruning, points: 
         limits(max(0.0, min(values) - room), max(values) + room)
 
 
-def _scales(solution: BudgetSolution) -> tuple[float, float]:
+def _scales(solution: LimitedSolution) -> tuple[float, float]:
     """The largest cost and the largest error of prunings: those of the unpruned forest, and of the forest without splits."""
     return Pruning.unpruned(solution.problem).cost, Pruning.all_roots(solution.problem).error
 

@@ -68,8 +68,7 @@ def closure_graph(problem: PruningProblem, lam: Price) -> nx.DiGraph:
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> graph = pm.plots.closure_graph(two_trees(), 0.25)
+    >>> graph = pm.plots.closure_graph(pm.datasets.two_trees(), 0.25)
     >>> graph.number_of_nodes(), graph.number_of_edges()
     (10, 15)
     """
@@ -139,8 +138,7 @@ def plot_cut(pruning: Pruning, lam: Price, *, first: int = 0, ax: Axes | None = 
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> figure = pm.plots.plot_cut(pm.solve(two_trees(), lam=0.25).pruning, 0.25)
+    >>> figure = pm.plots.plot_cut(pm.solve(pm.datasets.two_trees(), lam=0.25).pruning, 0.25)
     """
     problem, graph = pruning.problem, closure_graph(pruning.problem, lam)
     if len(graph) - 2 > MOST_DRAWN:

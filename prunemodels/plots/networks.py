@@ -73,9 +73,7 @@ def network_graph(network: TreeNetwork, cost: ArrayLike | None = None) -> nx.DiG
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> from formulations.programs.shortest_path import tree_network
-    >>> graph = pm.plots.network_graph(tree_network(two_trees(), 0))
+    >>> graph = pm.plots.network_graph(pm.programs.tree_network(pm.datasets.two_trees(), 0))
     >>> graph.number_of_nodes(), graph.number_of_edges()
     (6, 7)
     """
@@ -114,9 +112,7 @@ def draw_network(network: TreeNetwork, *, path: ArrayLike | None = None, ax: Axe
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> from formulations.programs.shortest_path import tree_network
-    >>> figure = pm.plots.draw_network(tree_network(two_trees(), 0))
+    >>> figure = pm.plots.draw_network(pm.programs.tree_network(pm.datasets.two_trees(), 0))
     """
     if network.n_arcs > MOST_DRAWN:
         raise InvalidInputError(
@@ -234,8 +230,7 @@ def plot_certificate(matrix: Any, network: NetworkMatrix, *, paths: Sequence[str
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> problem = two_trees()
+    >>> problem = pm.datasets.two_trees()
     >>> program = pm.programs.solve_relaxation(problem, 0.1).program
     >>> figure = pm.plots.plot_certificate(program, pm.checks.formulation_network(problem, program))
     """

@@ -137,9 +137,8 @@ def plot_point(
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> relaxation = pm.programs.solve_relaxation(two_trees(), 0.1, formulation="IP1")
-    >>> figure = pm.plots.plot_point(two_trees(), relaxation.point)
+    >>> relaxation = pm.programs.solve_relaxation(pm.datasets.two_trees(), 0.1, formulation="IP1")
+    >>> figure = pm.plots.plot_point(pm.datasets.two_trees(), relaxation.point)
     """
     values = dict(point.items())
     for name, value in values.items():

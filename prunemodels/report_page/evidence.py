@@ -22,19 +22,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.budget_solution import BudgetSolution
-from formulations.answers.limits_solution import LimitsSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.instance.parametric_closure import ClosurePath
 from proofs_checks import check_closure_path
-from proofs_checks.optimality.budget_solution import check_budget_solution
-from proofs_checks.optimality.limits_solution import check_limits_solution
 from proofs_checks.optimality.path_optimality import check_path
+from proofs_checks.optimality.relaxation import check_relaxation
+from proofs_checks.optimality.solution import check_solution
 from proofs_checks.verdict import Verdict
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.policy import ExitPolicy
-from solvers.budgets import solve_budget
+from prunemodels.solving import solve
 
 ROUNDING = 1e-12
 """Bounds that differ by less count as equal."""
@@ -51,8 +50,7 @@ class Evidence:
     error: Fraction | float
     hidden: float  # the relative gap that rounding leaves of the path; 0 where nothing was rounded
     bound: Fraction | None = None  # of a policy: (1) at its cost
-    solution: BudgetSolution | None = None  # the answer to the budget, or to a pruning's own cost where it is no row
-    proven_bound: float | None = None  # the relaxation's, where the solution's own comes from branch and bound, uncertified
+    solution: LimitedSolution | None = None  # the answer to the budget, or to a pruning's own cost where it is no row
 
     @property
     def holds(self) -> bool | None:
@@ -61,36 +59,19 @@ class Evidence:
         return False if False in answers else None if None in answers else True
 
 
-def evidence_of(
-    path: PruningPath, pruning: Pruning, solution: BudgetSolution | None, within: LimitsSolution | None = None
-) -> Evidence:
-    """Check the path, compare the pruning with it, and check the limits that it keeps to."""
-    row, verdicts, proven_bound = row_of(path, pruning), [check_path(path)], None
+def evidence_of(path: PruningPath, pruning: Pruning, solution: LimitedSolution | None) -> Evidence:
+    """Check the path, compare the pruning with it, and check the answer to the budget or limits."""
+    row, verdicts = row_of(path, pruning), [check_path(path)]
     if solution is None and row is None:
-        at_own_cost = solve_budget(path.problem, pruning.exact_cost, method="path", path=path)
-        solution = replace(at_own_cost, pruning=pruning, error=pruning.error)
+        at_own_cost = solve(path.problem, budget=pruning.exact_cost, method="path", path=path)
+        solution = replace(at_own_cost, pruning=pruning, error=pruning.error, uses=(pruning.exact_cost,))
     if solution is not None:
-        relaxed = float(solution.relaxation.value)
-        proven_bound = relaxed if solution.bound > relaxed + ROUNDING else None
-        verdict = check_budget_solution(replace(solution, bound=solution.bound if proven_bound is None else relaxed), path)
-        if proven_bound is not None and isinstance(verdict.certificate, Mapping):  # the gap is the solution's
-            told = {key: value for key, value in verdict.certificate.items() if key != "gap"}
-            verdict = replace(verdict, certificate=told)
-        verdicts.append(verdict)
-    if within is not None:  # at the bound that multipliers prove, where branch and bound has a higher one
-        bound = within.bound if within.proof is None else min(within.bound, within.proof.bound)
-        verdicts.append(check_limits_solution(within.problem, replace(within, bound=bound)))
+        verdicts.append(check_solution(solution.problem, solution))
+        if solution.is_budget:
+            verdicts.append(check_relaxation(solution.relaxation, path))
     lams = None if row is None else lam_interval(path, row)
-    return Evidence(
-        tuple(verdicts),
-        row,
-        lams,
-        pruning.exact_cost,
-        pruning.exact_error,
-        path.relative_gap,
-        solution=solution,
-        proven_bound=proven_bound,
-    )
+    cost, error = pruning.exact_cost, pruning.exact_error
+    return Evidence(tuple(verdicts), row, lams, cost, error, path.relative_gap, solution=solution)
 
 
 def row_of(path: PruningPath, pruning: Pruning) -> int | None:

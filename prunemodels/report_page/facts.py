@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
-from formulations.answers.budget_solution import BudgetSolution
-from formulations.answers.limits_solution import LimitsSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Share, checked
@@ -117,8 +116,7 @@ class Facts:
     options: PageOptions
     path: PruningPath
     pruning: Pruning
-    solution: BudgetSolution | None
-    within: LimitsSolution | None
+    solution: LimitedSolution | None
     model: str
     held_out: HeldOutChange
     along_path: PathEvaluation
@@ -148,8 +146,7 @@ class Facts:
     @property
     def budget(self) -> Fraction | None:
         """The budget, or the limit of the mean cost; None without one."""
-        answer = self.solution or self.within
-        return None if answer is None else answer.budget
+        return None if self.solution is None else self.solution.budget
 
 
 @checked
@@ -159,17 +156,16 @@ def gather(
     X: Any,
     y: Any,
     *,
-    chosen: Pruning | BudgetSolution | LimitsSolution,
+    chosen: Pruning | LimitedSolution,
     **options: Any,
 ) -> Facts:
     """Compute all facts; for the arguments see `report_page`."""
     package("matplotlib")  # where it is missing, say so before the work
     shown = PageOptions(**options)
     weight, confidence = shown.sample_weight, shown.confidence
-    solution = chosen if isinstance(chosen, BudgetSolution) else None
-    within = chosen if isinstance(chosen, LimitsSolution) else None
+    solution = chosen if isinstance(chosen, LimitedSolution) else None
     pruning = chosen if isinstance(chosen, Pruning) else chosen.pruning
-    problem, limits = path.problem, () if within is None else transferable(within.limits)
+    problem, limits = path.problem, () if solution is None or solution.is_budget else transferable(solution.limits)
     if pruning.problem is not problem:
         raise InvalidInputError("chosen belongs to another problem than path; give a pruning of path.problem")
     pruned, X = apply_pruning(pruning, forest), table_or_array(X)
@@ -188,7 +184,6 @@ def gather(
         path=path,
         pruning=pruning,
         solution=solution,
-        within=within,
         model=type(forest).__name__,
         held_out=change,
         along_path=along_path,
@@ -197,7 +192,7 @@ def gather(
             ensemble.classes, np.asarray(y)[held_out.rows], held_out.weights, answers, held_out.costs, confidence, shown.positive
         ),
         usage=[usage_counts(ensemble, p.kept, rows, held_out.weights) for p in both],
-        evidence=evidence_of(path, pruning, solution, within),
+        evidence=evidence_of(path, pruning, solution),
         deployment=measure_deployment(forest, pruned, rows),
     )
 

@@ -66,7 +66,7 @@ class Grid:
         price, charge = np.minimum(price, 2.0 * total), np.minimum(charge, 4.0 * total)
         profit = np.maximum(gain - charge, -2.0 * total)
         spare = lost + margin * np.where(profit > -2.0 * total, charge, 0.0)
-        exponent = exponent_of(max(float(np.abs(profit).sum()), float(price.sum()), total))
+        exponent = exponent_of(max(float((np.abs(profit) + spare).sum()), float(price.sum()), total))
         profits = np.ceil(ldexp(profit + spare, exponent)).astype(np.int64)
         prices = np.floor(ldexp(price * (1.0 - margin), exponent)).astype(np.int64)
         added = math.ldexp(float(spare.sum() + margin * price.sum()), exponent)

@@ -64,7 +64,7 @@ class ParametricSubproblem(Subproblem):
     evaluation: NDArray[Any]
     price: NDArray[Any]  # of the same type, shape (j,): > 0
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Any]:
         """All arrays by name, for a subclass that has more of them."""
         return {field.name: getattr(self, field.name) for field in fields(ParametricSubproblem)}
 

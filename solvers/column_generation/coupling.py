@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.solution import ItemDuals
+from formulations.instance.forest import Forest
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns, usage_columns
 from solvers.closures.duals import integer_duals
@@ -84,9 +85,7 @@ class Coupling:
 
     def tree_costs(self, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
         """c_t theta^t of each tree of a pruning; shape (T,)."""
-        parent = self.problem.ensemble.parent
-        leaf = ~kept & (kept[parent] | (parent < 0))
-        return np.add.reduceat(np.where(leaf, self.stop, 0.0) + np.where(kept, self.own, 0.0), self.problem.ensemble.roots)
+        return tree_values(self.problem.ensemble, kept, self.stop, self.own)
 
     def duals(self, charge: NDArray[np.float64], objective: IntegerObjective) -> ItemDuals:
         """The charges as a certificate. A split that alone needs a purchase pays its full price.
@@ -103,3 +102,11 @@ class Coupling:
         amount = self.price[self.columns.column].copy()
         amount[self.arc] = charge * factor[self.purchase]
         return integer_duals(self.problem, objective, self.columns, amount)
+
+
+def tree_values(
+    forest: Forest, kept: NDArray[np.bool_], stop: NDArray[np.float64], split_cost: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What each tree of a pruning costs, by its leaves and its kept splits; shape (T,)."""
+    leaf = ~kept & (kept[forest.parent] | (forest.parent < 0))
+    return np.add.reduceat(np.where(leaf, stop, 0.0) + np.where(kept, split_cost, 0.0), forest.roots)

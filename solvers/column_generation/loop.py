@@ -41,12 +41,33 @@ REPEAT_TOLERANCES = 1000.0
 
 @dataclass(frozen=True, eq=False)
 class MasterAnswer:
-    """A solved restricted master."""
+    """A solved restricted master.
 
-    value: float  # the optimum of its linear program
-    upper: float  # the value of the best known feasible solution of (1): `value`, or that of a heuristic
-    charge: NDArray[np.float64]  # float64, one for each coupling row: q = - d value / d b >= 0
-    convexity: NDArray[np.float64]  # float64, one for each block: r_t, of any sign
+    Parameters
+    ----------
+    value
+        the optimum of its linear program.
+    upper
+        the value of the best known feasible solution: `value`, or that of a heuristic.
+    charge
+        float64, one for each coupling row: q = - d value / d b >= 0.
+    convexity
+        float64, one for each block: the dual value r_t of its convexity row, of any sign.
+
+    Examples
+    --------
+    What the `TreeMaster` of a forest with two trees and one coupling row might return:
+
+    >>> import numpy as np
+    >>> import prunemodels as pm
+    >>> pm.engines.MasterAnswer(0.5, 0.5, charge=np.array([0.1]), convexity=np.array([0.2, 0.3])).value
+    0.5
+    """
+
+    value: float
+    upper: float
+    charge: NDArray[np.float64]
+    convexity: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

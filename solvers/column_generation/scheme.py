@@ -7,8 +7,11 @@ from typing import Annotated, Literal
 
 from formulations.arguments import Range, checked
 from formulations.errors import InvalidInputError
+from solvers.column_generation.own_master import MasterBuilder
 
 MasterKind = Literal["bundle", "linear program"]
+
+AnyMaster = MasterKind | MasterBuilder
 
 
 @checked
@@ -21,6 +24,7 @@ class Scheme:
     master
         ``"bundle"``: charges far from the best ones pay for the distance, see `solvers.column_generation.bundle`.
         ``"linear program"``: the restricted master of NWS15's LP3, with a row for each usage; HiGHS goes on from its last basis.
+        Or a master of your own, a function that is given the `Coupling` and returns a `TreeMaster`.
     smoothing
         alpha in [0, 1), for the linear program. Pricing uses alpha times the charges of the best bound plus 1 - alpha times the
         master's; 0 is no smoothing.
@@ -35,9 +39,16 @@ class Scheme:
     ------
     InvalidInputError
         for numbers out of range, and for options that the master does not have.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> smoothed = pm.engines.Scheme(master="linear program", smoothing=0.5)
+    >>> pm.engines.dantzig_wolfe(pm.datasets.two_trees(), 0.1, scheme=smoothed).pruning
+    Pruning(cost=3, error=0.125, 5 splits)
     """
 
-    master: MasterKind = "bundle"
+    master: AnyMaster = "bundle"
     smoothing: Annotated[float, Range(0, 1, open_above=True)] = 0.0
     merge: bool = True
     look: bool = True

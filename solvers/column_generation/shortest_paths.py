@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from ortools.graph.python import min_cost_flow
 
+from formulations.arguments import checked
 from formulations.compiled import njit
 from formulations.errors import CapacityOverflowError, InvalidInputError, SolverFailedError
 from formulations.instance.problem import PruningProblem
@@ -40,13 +41,33 @@ BATCH = 512
 
 @dataclass(frozen=True, eq=False)
 class CheapestPrunings:
-    """The cheapest pruning of every tree."""
+    """The cheapest pruning of every tree: what the pricing of `dantzig_wolfe` returns.
 
-    kept: NDArray[np.bool_]  # bool, shape (n,): the splits kept, over the nodes of all trees
-    value: NDArray[np.float64]  # float64, shape (T,): (1) of each tree
-    # float64, shape (T,), >= 0: the least (1) of tree t lies within rounding[t] of value[t], and so does (1) of `kept`.
+    Parameters
+    ----------
+    kept
+        bool, shape (n,): the splits kept, over the nodes of all trees.
+    value
+        float64, shape (T,): each tree's cost, of its leaves and of the charges on its kept splits.
+    rounding
+        float64, shape (T,), >= 0: the least cost of tree t lies within rounding[t] of value[t], and so does that of `kept`.
+    seconds
+        duration of the call.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import prunemodels as pm
+    >>> problem = pm.datasets.two_trees()
+    >>> found = pm.engines.price_by_tree_pass(problem, problem.node_error, np.full(12, 0.1))
+    >>> found.value, np.flatnonzero(found.kept)
+    (array([0.2  , 0.425]), array([0, 2, 5, 6, 9]))
+    """
+
+    kept: NDArray[np.bool_]
+    value: NDArray[np.float64]
     rounding: NDArray[np.float64]
-    seconds: float  # duration of the call
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +100,16 @@ class Batch:
         return int(self.first_boundary[-1])
 
 
+@checked
 def batches_of(networks: Sequence[TreeNetwork]) -> list[Batch]:
-    """The graphs in batches of at most `BATCH` boundaries, in their order."""
+    """The graphs in batches of at most 512 boundaries, in their order: what `price_by_shortest_paths` solves in one call each.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> len(pm.engines.batches_of(pm.programs.tree_networks(pm.datasets.two_trees())))
+    1
+    """
     groups: list[list[TreeNetwork]] = []
     room = 0
     for g in networks:
@@ -92,17 +121,26 @@ def batches_of(networks: Sequence[TreeNetwork]) -> list[Batch]:
     return [Batch.of(group) for group in groups]
 
 
+@checked
 def price_by_shortest_paths(
     problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike, batches: Sequence[Batch] | None = None
 ) -> CheapestPrunings:
-    """(1) for every tree by (2).
+    """The cheapest pruning of every tree as a shortest path, by OR-Tools' minimum cost flow in integers.
 
     Parameters
     ----------
     node_cost, split_charge
-        shape (n,): stop_h of every node, charge_h of every split, of any sign.
+        shape (n,): what every node costs as a leaf, and every split if it is kept, of any sign.
     batches
         ``batches_of`` the graphs of all trees, expanded or not, if they exist already; default: build them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import prunemodels as pm
+    >>> problem = pm.datasets.two_trees()
+    >>> pm.engines.price_by_shortest_paths(problem, problem.node_error, np.full(12, 0.1)).value.round(9)
+    array([0.2  , 0.425])
     """
     started = time.perf_counter()
     stop, charge = _pair(problem, node_cost, split_charge)
@@ -121,13 +159,22 @@ def price_by_shortest_paths(
     return CheapestPrunings(kept, np.array(value), np.array(rounding), time.perf_counter() - started)
 
 
+@checked
 def price_by_tree_pass(problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike) -> CheapestPrunings:
-    """(1) for every tree by (3). Among equals the fewest splits are kept.
+    """The cheapest pruning of every tree by one pass, children before parents. Among equals the fewest splits are kept.
 
     Parameters
     ----------
     node_cost, split_charge
         as in `price_by_shortest_paths`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import prunemodels as pm
+    >>> problem = pm.datasets.two_trees()
+    >>> pm.engines.price_by_tree_pass(problem, problem.node_error, np.zeros(12)).value
+    array([0.   , 0.125])
     """
     started = time.perf_counter()
     stop, charge = _pair(problem, node_cost, split_charge)

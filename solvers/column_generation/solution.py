@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DantzigWolfeSolution(Solution):
     """A `Solution` that tells how it was found, as tables.
 

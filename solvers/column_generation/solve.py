@@ -29,8 +29,9 @@ from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.history import Round
 from solvers.column_generation.loop import generate_columns
-from solvers.column_generation.pricing import Incumbent, PricingMethod, TreePricing, TreePruning, columns_of
-from solvers.column_generation.scheme import AnyScheme, Scheme, scheme_of
+from solvers.column_generation.own_master import OwnMaster
+from solvers.column_generation.pricing import AnyPricing, Incumbent, TreePricing, TreePruning, columns_of
+from solvers.column_generation.scheme import AnyMaster, AnyScheme, Scheme, scheme_of
 from solvers.column_generation.soft_prices import SoftPrices
 from solvers.column_generation.solution import DantzigWolfeSolution
 from solvers.programs.rounding import is_integral
@@ -47,8 +48,9 @@ def dantzig_wolfe(
     time_limit: Seconds = math.inf,
     gap: NotNegative = 1e-9,
     rounds: NotNegative = math.inf,
-    pricing: PricingMethod = "shortest paths",
+    pricing: AnyPricing = "shortest paths",
     scheme: AnyScheme = "bundle",
+    master: AnyMaster | None = None,
     progress: Callable[[Round], None] | None = None,
 ) -> DantzigWolfeSolution:
     """The optimum by Dantzig-Wolfe decomposition of IP3's relaxation.
@@ -65,10 +67,13 @@ def dantzig_wolfe(
         largest number of solves of the master.
     pricing
         "shortest paths": every tree's cheapest pruning as a shortest path, by OR-Tools' minimum cost flow. "tree pass": by
-        our own pass over the trees, which is faster.
+        our own pass over the trees, which is faster. Or a function such as `price_by_tree_pass`: it is given the problem, what
+        each node costs as a leaf and each split if it is kept, and returns `CheapestPrunings`.
     scheme
         ``"bundle"``, ``"plain"`` (the textbook's), or any other `solvers.column_generation.Scheme`. Where a bundle makes no more
         progress, the textbook's master goes on with its columns.
+    master
+        in place of the scheme's: ``"bundle"``, ``"linear program"``, or a function that makes a master of your own, see `Scheme`.
     progress
         called after every round.
 
@@ -98,7 +103,8 @@ def dantzig_wolfe(
     """
     rate = exact(lam, "lam")
     with interruption_as_error("during Dantzig-Wolfe decomposition"):
-        run = _DantzigWolfe(problem, float(useful_rate(problem, rate)), scheme_of(scheme), pricing)
+        chosen = scheme_of(scheme) if master is None else replace(scheme_of(scheme), master=master)
+        run = _DantzigWolfe(problem, float(useful_rate(problem, rate)), chosen, pricing)
         return run.solve(lam, time_limit, gap, rounds, progress)
 
 
@@ -114,7 +120,7 @@ class _First:
 class _DantzigWolfe:
     """One run of the decomposition."""
 
-    def __init__(self, problem: PruningProblem, rate: float, scheme: Scheme, pricing: PricingMethod) -> None:
+    def __init__(self, problem: PruningProblem, rate: float, scheme: Scheme, pricing: AnyPricing) -> None:
         self.started = time.perf_counter()
         self.problem, self.scheme = problem, scheme
         self.coupling = Coupling.build(problem, rate, merge=scheme.merge)
@@ -174,13 +180,16 @@ class _DantzigWolfe:
             return replace(solution, stopped=StopReason.STALLED)
         return solution
 
-    def _first_master(self, first: _First) -> BundleMaster | FullMaster:
+    def _first_master(self, first: _First) -> BundleMaster | FullMaster | OwnMaster:
         """The restricted master with the first columns."""
-        master: BundleMaster | FullMaster
+        master: BundleMaster | FullMaster | OwnMaster
+        offer = self.incumbent.offer_levels if self.scheme.look else None
         if self.scheme.master == "bundle":
             master = BundleMaster(self.coupling, self.incumbent, np.zeros(self.coupling.stop.size), first.bound)
+        elif self.scheme.master == "linear program":
+            master = FullMaster(self.coupling, offer)
         else:
-            master = FullMaster(self.coupling, self.incumbent.offer_levels if self.scheme.look else None)
+            master = OwnMaster(self.coupling, self.scheme.master, offer)
         master.add(first.columns)
         return master
 

@@ -133,6 +133,7 @@ def divide_and_conquer(
     progress: bool | None = False,
     largest: int | None = None,
     around: Fraction | None = None,
+    deadline: float = math.inf,
 ) -> PruningPath:
     """`pruning_path` for those who know more about the instance, or need less of its path.
 
@@ -143,10 +144,13 @@ def divide_and_conquer(
     around
         a cost, in the unit of the prices. Rows far from it may be missing: all rows are optimal at some lambda, but only the edge
         of the hull with that cost, and small parts beside it, are known to have no row between. Then there is no certificate.
+    deadline
+        of `time.perf_counter`: past it `OutOfTime` is raised.
     """
     started = time.perf_counter()
     largest = largest_network() if largest is None else largest
-    asked = PathOptions(ties, certificate and around is None, gap, checkpoint, progress, largest, around=around)
+    proven = certificate and around is None
+    asked = PathOptions(ties, proven, gap, checkpoint, progress, largest, around=around, deadline=deadline)
     reduced = problem.reduced(ties)
     found = core_path(reduced.core, asked)
     path = _restored(problem, reduced.groups, found, started)
@@ -173,6 +177,11 @@ class PathOptions:
     largest: int = LARGEST_NETWORK
     cuts: bool = False
     around: Fraction | None = None
+    deadline: float = math.inf
+
+
+class OutOfTime(Exception):  # noqa: N818 (not an error: the caller has another way)
+    """The deadline came before the path was found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,14 +315,24 @@ def _found(problem: Core, asked: PathOptions) -> _Found:
         ThreadPoolExecutor(1) as pool,
         Progress("path", int((outer & ~inner).sum()), shown=asked.progress) as bar,
     ):
-        work = PathDecomposition(parts, asked.ties, bar.advance)
+
+        def advance(splits: int) -> None:
+            if time.perf_counter() > asked.deadline:
+                raise OutOfTime
+            bar.advance(splits)
+
+        def tick() -> None:
+            advance(0)
+            bar.tick()
+
+        work = PathDecomposition(parts, asked.ties, advance)
         limit = None if asked.around is None else asked.around / problem.numbers.price_unit
-        how = Division(problem, asked.ties, asked.gap, files, pool, asked.cuts, limit, bar.tick)
+        how = Division(problem, asked.ties, asked.gap, files, pool, asked.cuts, limit, tick)
         for part in small_parts(how, outer, inner, asked.largest):
             if isinstance(part, Edge):
                 leaving.append((part.ratio, part.nodes))
                 how.edges.append(part)
-                bar.advance(part.nodes.size)
+                advance(part.nodes.size)
                 continue
             found = work.solve(part.part, part.paid)
             leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]

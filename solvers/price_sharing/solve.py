@@ -138,13 +138,22 @@ def price_sharing(
     return solution
 
 
+@checked
 def final_scores(solution: Solution, iteration: int = WARM_START_ITERATION) -> Scores:
     """The scores that a solution of `price_sharing` ended with: where a neighbouring lambda may start.
 
     Parameters
     ----------
     iteration
-        from which the step size goes on, see (2): small enough for the scores to move, large enough not to forget them.
+        from which the step size goes on: small enough for the scores to move, large enough not to forget them.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> near = pm.engines.price_sharing(problem, 0.01)
+    >>> pm.engines.price_sharing(problem, 0.011, start=pm.engines.final_scores(near)).status.value
+    'optimal'
     """
     proof = solution.certificate
     if not isinstance(proof, SharedPrices):

@@ -46,23 +46,21 @@ def branch_within(
     offer: Callable[[Pruning], object],
     *,
     time_limit: float,
-    most_nodes: int = MOST_NODES,
 ) -> BranchAnswer:
     """Search for the least error within limits. `offer` is called with every optimum that HiGHS claims, within the limits or not.
 
-    The program's block "budget" is in integers, see `formulations.programs.limit_matrix.in_integers`; `most_nodes` counts all
-    searches together.
+    The program's block "budget" is in integers, see `formulations.programs.limit_matrix.in_integers`.
     """
     deadline, bound, nodes = time.perf_counter() + time_limit, -math.inf, 0
     for _ in range(MOST_SEARCHES):
-        answer = highs(program, time_limit=max(0.0, deadline - time.perf_counter()), most_nodes=most_nodes - nodes)
+        answer = highs(program, time_limit=max(0.0, deadline - time.perf_counter()), most_nodes=MOST_NODES - nodes)
         bound, nodes = max(bound, answer.bound), nodes + int(answer.nodes)
         if answer.x is None:
             break
         found = pruning_of_point(rows.problem, program, answer.x)
         offer(found)
         over = [r for r, (use, row) in enumerate(zip(rows.uses(found), rows.rows, strict=True)) if use > row.at_most]
-        if not over or time.perf_counter() >= deadline or nodes >= most_nodes:
+        if not over or time.perf_counter() >= deadline or nodes >= MOST_NODES:
             break
         program = _without(program, over, answer.x)
     return BranchAnswer(bound, program, answer, nodes)

@@ -164,8 +164,7 @@ def build(
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> pm.programs.build(two_trees(), "IP3", lam=0.1)
+    >>> pm.programs.build(pm.datasets.two_trees(), "IP3", lam=0.1)
     BuiltProgram(IP3, LinearProgram(integer program: 15 rows, 19 columns, 38 nonzeros))
     """
     given = {"lam": lam is not None, "limits": limits is not None}

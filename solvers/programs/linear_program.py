@@ -25,6 +25,7 @@ from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.linear_program import LinearProgram
 from solvers.closures.integer_objective import useful_rate
+from solvers.programs.conflict import explained
 from solvers.programs.engines.answer import LinearAnswer, linear_answer
 from solvers.programs.engines.highs import highs
 from solvers.programs.relaxation import engine_named, program_of
@@ -32,6 +33,9 @@ from solvers.programs.rounding import integer_solution, relaxation_solution, uns
 from solvers.programs.stoppable import MOST_NONZEROS, MOST_PYOMO_NONZEROS, program_nonzeros, stoppable
 
 Form = Literal["IP1", "IP2", "IP3", "closure"]
+
+CONFLICT_SECONDS = 10.0
+"""Least seconds to look for the rows that leave a model without a point."""
 
 
 @checked
@@ -201,6 +205,8 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf, solver: str = "hi
     ------
     InvalidInputError
         for an unknown solver or one that is not installed, and for a model without one active objective.
+    InfeasibleModelError
+        if the model has no point; the message names the rows of the user's own, or fixed variables, that contradict each other.
     SolverFailedError
         if the solver ends otherwise than at an optimum or the time limit.
     InterruptedSolveError
@@ -209,8 +215,7 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf, solver: str = "hi
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.1, relax=True)
+    >>> model = pm.programs.FORMULATIONS["IP3"](pm.datasets.two_trees(), lam=0.1, relax=True)
     >>> program, answer = pm.programs.solve_model(model)
     >>> pm.programs.read_pruning(model)
     Pruning(cost=3, error=0.125, 5 splits)
@@ -237,7 +242,7 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf, solver: str = "hi
     try:
         answer = highs(program, time_limit=time_limit)
     except SolverFailedError as error:
-        raise SolverFailedError(f"the model {model.name}: {error}") from error
+        raise explained(model, error, max(CONFLICT_SECONDS, time_limit)) from error
     variables = [v for component in model.component_objects(pyo.Var) for v in component.values()]
     rows = [c for component in model.component_objects(pyo.Constraint) for c in component.values()]
     if answer.x is not None:
@@ -258,8 +263,11 @@ def _by_another(model: Any, program: LinearProgram, name: str) -> LinearAnswer:
     engine = pyo.SolverFactory(name)
     if not engine.available(exception_flag=False):
         raise InvalidInputError(f"solver is {name!r}, which Pyomo does not find; install it, or give 'highs'")
-    result = engine.solve(model)
-    if str(result.solver.termination_condition) != "optimal":
-        raise SolverFailedError(f"{name} ended the model {model.name} with {result.solver.termination_condition}")
+    try:
+        ended = str(engine.solve(model).solver.termination_condition)
+    except RuntimeError as error:  # so some interfaces say that there is no point
+        ended = str(error)
+    if ended != "optimal":
+        raise explained(model, SolverFailedError(f"{name} ended with {ended}"), CONFLICT_SECONDS)
     x = np.array([v.value or 0.0 for v in model.component_data_objects(pyo.Var)], dtype=np.float64)
     return linear_answer(program, StopReason.CONVERGED, x, None, iterations=0.0, seconds=0.0)

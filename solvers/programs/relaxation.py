@@ -40,8 +40,7 @@ class Relaxation:
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> relaxation = pm.programs.solve_relaxation(two_trees(), 0.1)
+    >>> relaxation = pm.programs.solve_relaxation(pm.datasets.two_trees(), 0.1)
     >>> round(relaxation.objective, 3), relaxation.integral
     (0.425, True)
     """

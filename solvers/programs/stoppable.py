@@ -15,7 +15,6 @@ features of which an example meets at most K_max in a tree; here items take the 
 from __future__ import annotations
 
 import inspect
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -66,52 +65,59 @@ def model_size(problem: PruningProblem, formulation: str, *, merge: bool = False
     }[formulation]
 
 
-def nws15_bound(problem: PruningProblem) -> tuple[float, float]:
-    """Rows by (2) and columns by (1); NaN where items are paid once for all rows, which the paper does not have."""
+@checked
+def nws15_bound(problem: PruningProblem) -> tuple[int, int]:
+    """The most rows and columns that IP3 of a forest of this size has, by NWS15's complexity paragraph (end of section 4).
+
+    Raises
+    ------
+    InvalidInputError
+        for items that are paid once for all rows, which the paper does not have.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> pm.programs.nws15_bound(pm.datasets.two_trees())
+    (16, 21)
+    """
     if problem.costs.paid_once[problem.usage.charges.item].any():
-        return math.nan, math.nan
+        raise InvalidInputError("the problem has items that are paid once for all rows, for which NWS15 states no bound")
     ensemble, n_rows, n_items = problem.ensemble, problem.n_rows, len(np.unique(problem.usage.charges.item))
     trees, reached = ensemble.n_trees, problem.routing.counts() > 0
     met = np.diff(items_above(problem)[0].start)
     most = int(met[reached].max(initial=0))
     nodes = int(np.diff(ensemble.tree_start).max())
     leaves = int(np.bincount(ensemble.tree_of, weights=~ensemble.is_split).max())
-    columns = trees * nodes + n_rows * trees * most + n_rows * min(trees * most, n_items)
-    return float(trees * leaves + 2 * n_rows * trees * most), float(columns)
+    return trees * leaves + 2 * n_rows * trees * most, trees * nodes + n_rows * trees * most + n_rows * min(trees * most, n_items)
 
 
 @checked
 def size_report(problem: PruningProblem) -> pd.DataFrame:
-    """Sizes of all formulations that the instance has, merged and not, with NWS15's bounds beside IP3's.
+    """Sizes of all formulations that the instance has, merged and not; `nws15_bound` bounds those of IP3.
 
     Returns
     -------
     DataFrame
-        formulation, merged, rows, columns, nonzeros, rows_bound (2), columns_bound (1); the bounds are NaN except for IP3.
+        formulation, merged, rows, columns, nonzeros.
 
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> sizes = pm.programs.size_report(two_trees())
-    >>> print(sizes[["formulation", "merged", "rows", "columns"]].head(4).to_string(index=False))
-    formulation  merged  rows  columns
-            IP0   False     7       12
-            IP1   False    13       15
-            IP1    True    13       15
-            IP3   False    15       19
+    >>> print(pm.programs.size_report(pm.datasets.two_trees()).head(4).to_string(index=False))
+    formulation  merged  rows  columns  nonzeros
+            IP0   False     7       12        20
+            IP1   False    13       15        32
+            IP1    True    13       15        32
+            IP3   False    15       19        38
     """
-    rows, columns = nws15_bound(problem)
     report = []
     for name in MATRICES:
         if name == "IP2" and problem.ensemble.n_trees > 1:
             continue
         for merge in (False, True) if name != "IP0" else (False,):
             size = model_size(problem, name, merge=merge)
-            bounds = (rows, columns) if name == "IP3" else (math.nan, math.nan)
-            report.append((name, merge, size.rows, size.columns, size.nonzeros, *bounds))
-    heads = ["formulation", "merged", "rows", "columns", "nonzeros", "rows_bound", "columns_bound"]
-    return pd.DataFrame(report, columns=heads)
+            report.append((name, merge, size.rows, size.columns, size.nonzeros))
+    return pd.DataFrame(report, columns=["formulation", "merged", "rows", "columns", "nonzeros"])
 
 
 def _counts(problem: PruningProblem, formulation: str, *, merge: bool) -> tuple[int, int, int]:

@@ -21,13 +21,13 @@ from benchmarks.fuzzing.__main__ import main
 from benchmarks.fuzzing.child import run_in_child
 from benchmarks.fuzzing.references import RefusedError
 from formulations import PruningProblem
-from formulations.answers.limits_solution import LimitsSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.solution import Solution
 from formulations.errors import InvalidInputError
 from formulations.instance.limit import Limit
 from formulations.instance.papers import two_trees
 from solvers import SOLVERS, min_cut, pruning_path
-from solvers.budgets import solve_limits
+from solvers.within import solve_limits
 from tests.loops import looped
 
 QUICK = (
@@ -341,7 +341,7 @@ def test_limits_are_kept(seed: int) -> None:
 def test_a_wrong_answer_within_limits_is_found(monkeypatch: pytest.MonkeyPatch, changes: Any, wrong: str) -> None:
     """Uses, an error and a bound that are not what the engine says."""
 
-    def liar(problem: PruningProblem, given: Any, **options: Any) -> LimitsSolution:
+    def liar(problem: PruningProblem, given: Any, **options: Any) -> LimitedSolution:
         found = solve_limits(problem, given, **options)
         return replace(found, **changes(found))
 

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import Solution
-from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.instance.papers import two_trees
 from prunemodels import solving
 from solvers import optimal_pruning
-from solvers.budgets import best_breakpoint, solve_budget, solve_limits
 from solvers.closures.min_cut import min_cut
+from solvers.within import BUDGET_SOLVERS, best_breakpoint, solve_limits
 from tests.instances import random_problem
 
 
@@ -80,23 +82,21 @@ def test_no_time_limit_is_the_default_for_a_lambda(monkeypatch: pytest.MonkeyPat
     assert limits == [math.inf, 7, math.inf]
 
 
-@pytest.mark.parametrize(
-    ("method", "of_solve_budget"), [("auto", "best"), ("path", "path"), ("best", "best"), ("exact", "exact")]
-)
-def test_a_budget_goes_through_the_engines_one_after_the_other(method: str, of_solve_budget: str) -> None:
-    """As `solve_budget` does it; the default is its own."""
+@pytest.mark.parametrize(("method", "name"), [("auto", "best"), ("path", "path"), ("best", "best"), ("exact", "exact")])
+def test_a_budget_goes_to_its_engine(method: str, name: str) -> None:
+    """The default is "best"."""
     problem = random_problem(4)
     budget = pm.Pruning.unpruned(problem).cost / 2
     found = pm.solve(problem, budget=budget, method=method)
-    assert isinstance(found, BudgetSolution)
-    same(found, solve_budget(problem, budget, method=of_solve_budget))
-    assert found.method == of_solve_budget
+    assert isinstance(found, LimitedSolution)
+    same(found, BUDGET_SOLVERS[name](problem, budget))
+    assert found.method == name
     assert found.cost <= budget
 
 
 @pytest.mark.parametrize("method", ["brute_force", "highs_lp1"])
 def test_a_budget_goes_to_the_engine_of_that_name(method: str) -> None:
-    """A name of `BUDGET_SOLVERS` that `solve_budget` does not take is that engine alone."""
+    """So do the other names of `BUDGET_SOLVERS`."""
     problem = two_trees()
     found = pm.solve(problem, budget=2, method=method)
     same(found, pm.BUDGET_SOLVERS[method](problem, 2))
@@ -107,11 +107,11 @@ def test_the_time_limit_of_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing given is no limit of time: engines choose their own, of work."""
     limits = []
 
-    def recorded(problem: pm.PruningProblem, budget: float, *, method: str = "", time_limit: float = -1) -> BudgetSolution:
+    def recorded(problem: pm.PruningProblem, budget: float, *, time_limit: float = -1) -> LimitedSolution:
         limits.append(time_limit)
         return best_breakpoint(problem, budget)
 
-    monkeypatch.setattr(solving, "solve_budget", recorded)
+    monkeypatch.setitem(solving.BUDGET_SOLVERS, "best", recorded)  # type: ignore[arg-type]
     monkeypatch.setitem(solving.BUDGET_SOLVERS, "recorded", recorded)  # type: ignore[arg-type]
     for method in ("auto", "recorded"):
         pm.solve(two_trees(), budget=2, method=method)
@@ -141,16 +141,26 @@ def test_errors_fall_with_the_budget() -> None:
     budgets = [float(share * path.exact_cost[0] / 40) for share in (17, 6, 25, 11, 18, 19)]
     found = pm.solve(problem, budget=budgets, work=0.02, path=path)
     for budget, one in zip(budgets, found, strict=True):
-        assert isinstance(one, BudgetSolution)
+        assert isinstance(one, LimitedSolution)
         assert one.cost <= budget
         assert one.method == "best"
         assert one.error <= pm.solve(problem, budget=budget, work=0.02, path=path).error
         assert one.bound >= pm.solve(problem, budget=budget, work=0.02, path=path).bound
-    ordered = sorted(found, key=lambda one: one.budget)
+    ordered = sorted(found, key=lambda one: one.at_most)
     for less, more in pairwise(ordered):
         assert more.error <= less.error
         assert more.bound <= less.bound
     assert pm.solve(two_trees(), budget=[2], method="brute_force")[0].error == pm.solve(two_trees(), budget=2).error
+
+
+@pytest.mark.parametrize("budgets", [[2, 0.5], (2, 0.5), np.array([2, 0.5]), pd.Series([2, 0.5], index=["a", "b"])])
+def test_budgets_may_be_any_array(budgets: Any) -> None:
+    """A list, a tuple, an array or a Series: a tuple of answers in its order."""
+    found = pm.solve(two_trees(), budget=budgets)
+    assert isinstance(found, tuple)
+    assert [one.budget for one in found] == [2, Fraction(1, 2)]
+    with pytest.raises(pm.errors.InvalidInputError, match=r"budget has shape \(1, 2\)"):
+        pm.solve(two_trees(), budget=np.array([[2, 0.5]]))  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(
@@ -178,8 +188,8 @@ def test_errors_fall_with_the_budget() -> None:
             {"lam": 0.1, "method": "highs_ip3", "formulation": "IP1"},
             "the method 'highs_ip3' has no option 'formulation'; it has engine",
         ),
-        ({"budget": 2, "ties": "largest"}, "the method 'auto' has no option 'ties'; it has work, path, progress"),
-        ({"limits": [pm.Limit(2)], "path": None}, "the method 'auto' has no option 'path'; it has work"),
+        ({"budget": 2, "ties": "largest"}, "the method 'auto' has no option 'ties'; it has work, path, incumbent, progress"),
+        ({"limits": [pm.Limit(2)], "rounds": 3}, "the method 'auto' has no option 'rounds'; it has work, path, incumbent"),
     ],
 )
 def test_what_cannot_be_is_refused(arguments: dict[str, Any], message: str) -> None:

@@ -191,13 +191,14 @@ class Blend:
 def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
     """e_h from the fractions or impurities that each tree stores, times the in-bag weight of the node."""
     e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
-    outputs = ensemble.outputs if is_classifier(forest) else (ensemble,)  # an impurity of numbers is a mean over the outputs
+    classifies = ensemble.task == "classification"
+    outputs = ensemble.outputs if classifies else (ensemble,)  # an impurity of numbers is a mean over the outputs
     for t, view in enumerate(tree_views(forest, several_outputs=True)):
         if (missing := _not_stored(view.estimator)) is not None:
             raise UnsupportedModelError(f"tree {t} was grown with {missing}; give errors=InBag(X, y)")
         nodes = ensemble.nodes_of(t)
         for one in outputs:
-            if is_classifier(forest):
+            if classifies:
                 e[nodes] += _stored_class_errors(view.estimator, one.value[nodes], one.loss)
             else:  # the weight of each node times its impurity, which for the criterion "poisson" is half of the deviance
                 tree = view.estimator.tree_

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
-from formulations.answers.budget_solution import Mixture
+from formulations.answers.limited_solution import LP1Relaxation
 from formulations.arguments import Seed, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
@@ -161,14 +161,14 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
 
 @checked
 def mixture_of(
-    relaxation: Mixture, forest: Any, *, random_state: Seed | np.random.Generator | None = None, stratified: bool = False
+    relaxation: LP1Relaxation, forest: Any, *, random_state: Seed | np.random.Generator | None = None, stratified: bool = False
 ) -> MixturePredictor:
     """The optimum of a relaxation as a predictor: both prunings are applied to the forest.
 
     Parameters
     ----------
     relaxation
-        ``solution.relaxation`` of a budget solution.
+        ``solution.relaxation`` of the answer to a budget.
     forest
         the forest that the problem was built from.
 

@@ -53,7 +53,8 @@ def problem_from_forest(
     forest
         a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*; a RandomSurvivalForest,
         ExtraSurvivalTrees or SurvivalTree of scikit-survival; or a fitted `Pipeline` that ends with one. It is not changed. If it
-        has several outputs, the error is the mean over them.
+        has several outputs, the error is the mean over them. Or an `Ensemble`: trees by
+        hand, with ``errors=Given``.
     X
         the cost sample: examples like those to be predicted, shape (N, n_features); labels are not needed. BP16 uses a validation
         set. Examples that the trees were grown on may look cheaper or dearer than new ones. For files and tables larger than

@@ -99,6 +99,11 @@ def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
     Only with `several_outputs` may they predict several outputs, or survival curves; then `TreeView.classes` is empty.
     """
     forest = final_step(forest)
+    if isinstance(forest, Ensemble):
+        raise UnsupportedModelError(
+            "an Ensemble holds trees alone, neither training rows nor estimators of scikit-learn; measure its errors on labelled "
+            "rows, errors=pm.samples.Given(X, y), and read a pruning of it from `kept`"
+        )
     _check_kind(forest)
     if predicts_curves(forest):
         _check_curves(forest, allowed=several_outputs)
@@ -199,8 +204,8 @@ def read_forest(forest: Any) -> Ensemble:
 
 
 def read_trees(forest: Any) -> Ensemble:
-    """`read_forest` that also takes forests with several outputs, see `Ensemble.output_classes`, and survival forests."""
-    return _read(forest, tree_views(forest, several_outputs=True))
+    """`read_forest` that also takes several outputs, see `Ensemble.output_classes`, survival forests, and an `Ensemble`."""
+    return forest if isinstance(forest, Ensemble) else _read(forest, tree_views(forest, several_outputs=True))
 
 
 def _read(model: Any, views: list[TreeView]) -> Ensemble:

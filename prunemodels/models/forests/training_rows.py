@@ -155,6 +155,7 @@ def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any
 
 def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:
     """How often each tree drew each training row: float64, shape (T, N)."""
+    tree_views(forest, several_outputs=True)  # which refuses what was not grown here
     if is_tree(forest):
         return np.ones((1, n_rows))
     trained_on = getattr(forest, "_n_samples", None)

@@ -21,9 +21,10 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from formulations.arguments import Natural, Positive, Seconds, checked
 from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.extras import package
-from solvers.price_sharing.cluster.workers import Recipe, WorkerLostError, Workers
+from solvers.price_sharing.cluster.workers import LocalWorkers, Recipe, WorkerLostError, Workers
 
 CONNECTION_SECONDS = 10.0
 """Seconds within which an address must accept a connection; a network that needs longer is too slow for the rounds."""
@@ -239,6 +240,58 @@ ray_workers = RayWorkers
 
 Leaving the block ends the actors, and Ray if it was started or connected here; a cluster that was running before keeps running.
 """
+
+
+@checked
+def start_workers(
+    recipes: Sequence[Recipe],
+    *,
+    ray: bool = True,
+    address: str | None = None,
+    cpus: Positive = 1.0,
+    restarts: Natural = 3,
+    start_limit: Seconds = 300.0,
+) -> Workers:
+    """Start a worker for each part of the rows, in a ``with`` statement; leaving the block ends them.
+
+    Parameters
+    ----------
+    recipes
+        of `shard_recipes`.
+    ray
+        True: an actor of Ray for each, which is a process on a machine of the cluster. False: objects in this process, which are
+        called one after the other, for trying.
+    address
+        of a running cluster, "host:port", or "auto" for the one that this machine belongs to. None: Ray as it is connected
+        already, else the cluster that the environment variable ``RAY_ADDRESS`` names, else one that is started here.
+    cpus
+        cores that each actor claims.
+    restarts
+        how often in a row a lost worker is started again.
+    start_limit
+        seconds that an actor, new or restarted, may wait for cores that others hold. The time to read its part does not count.
+
+    Raises
+    ------
+    InvalidInputError
+        where no cluster answers at the address, and where it has too few cores.
+    SolverFailedError
+        where Ray does not start, no cores become free in time, and where a worker is lost again and again.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, problem
+    >>> parts = pm.cluster.array_parts(X_valid.to_numpy(), 3)
+    >>> recipes = pm.cluster.shard_recipes(problem.ensemble, problem.costs, parts)
+    >>> with pm.cluster.start_workers(recipes, ray=False) as workers:
+    ...     pm.cluster.ShardedProblem.build(problem.ensemble, problem.errors, workers, problem.costs)
+    ...
+    ShardedProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows on 3 workers)
+    """
+    if not ray:
+        return LocalWorkers(recipes, restarts)
+    return RayWorkers(recipes, address=address, cpus=cpus, restarts=restarts, start_limit=start_limit)
 
 
 class _Host:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.extras import package
 
@@ -83,6 +84,7 @@ class ParquetRows:
         return X, None if self.weight is None else weights
 
 
+@checked
 def array_parts(X: NDArray[Any], n_parts: int, weights: NDArray[np.float64] | None = None) -> list[ArrayRows]:
     """An array, divided into `n_parts` parts of about equal size.
 
@@ -90,6 +92,13 @@ def array_parts(X: NDArray[Any], n_parts: int, weights: NDArray[np.float64] | No
     ------
     InvalidInputError
         for fewer rows than parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import prunemodels as pm
+    >>> [len(part.X) for part in pm.cluster.array_parts(np.zeros((10, 2)), 3)]
+    [3, 3, 4]
     """
     if not 1 <= n_parts <= len(X):
         raise InvalidInputError(f"n_parts is {n_parts}; {len(X)} rows can be divided among 1 to {len(X)} workers")
@@ -97,6 +106,7 @@ def array_parts(X: NDArray[Any], n_parts: int, weights: NDArray[np.float64] | No
     return [ArrayRows(X[a:b], None if weights is None else weights[a:b]) for a, b in pairwise(ends)]
 
 
+@checked
 def parquet_parts(file: str | Path, n_parts: int, features: Sequence[str], weight: str | None = None) -> list[ParquetRows]:
     """A Parquet file's row groups, divided into `n_parts` parts of about as many rows; only the file's footer is read here.
 
@@ -106,6 +116,18 @@ def parquet_parts(file: str | Path, n_parts: int, features: Sequence[str], weigh
         where the file cannot be read.
     InvalidInputError
         for fewer row groups than parts, and for a column that the file does not have.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = f"{folder}/rows.parquet"
+    ...     X_valid.to_parquet(file, row_group_size=50)
+    ...     [part.groups for part in pm.cluster.parquet_parts(file, 2, list(X_valid.columns))]
+    ...
+    [(0,), (1, 2)]
     """
     pa, parquet = package("pyarrow"), package("pyarrow.parquet")
     try:

@@ -61,6 +61,19 @@ class ShardedSolution:
         no closure is worth more in these integers.
     certificate, stopped, stats
         as of `formulations.Solution`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, problem
+    >>> parts = pm.cluster.array_parts(X_valid.to_numpy(), 3)
+    >>> recipes = pm.cluster.shard_recipes(problem.ensemble, problem.costs, parts)
+    >>> with pm.cluster.start_workers(recipes, ray=False) as workers:
+    ...     sharded = pm.cluster.ShardedProblem.build(problem.ensemble, problem.errors, workers, problem.costs)
+    ...     found = pm.cluster.sharded_price_sharing(sharded, 0.01)
+    ...
+    >>> found.status.value, float(found.error), float(found.cost)
+    ('optimal', 0.0485, 13.493333333333334)
     """
 
     problem: ShardedProblem
@@ -91,6 +104,7 @@ class ShardedSolution:
         """OPTIMAL where the gap is at most what rounding can hide, see `formulations.answers.solution.status_of`."""
         return status_of(float(self.value - self.bound), float(self.value), float(self.roots))
 
+    @checked
     def on(self, problem: PruningProblem) -> Solution:
         """The answer as one to the whole instance, which `proofs_checks.check_solution` can check.
 
@@ -165,6 +179,19 @@ def sharded_price_sharing(
         where a worker is lost again and again.
     InterruptedSolveError
         on Ctrl-C; the workers stay, and can be asked again.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, problem
+    >>> parts = pm.cluster.array_parts(X_valid.to_numpy(), 3)
+    >>> recipes = pm.cluster.shard_recipes(problem.ensemble, problem.costs, parts)
+    >>> with pm.cluster.start_workers(recipes, ray=False) as workers:
+    ...     sharded = pm.cluster.ShardedProblem.build(problem.ensemble, problem.errors, workers, problem.costs)
+    ...     found = pm.cluster.sharded_price_sharing(sharded, 0.01)
+    ...
+    >>> found.on(problem).pruning
+    Pruning(cost=13.4933, error=0.0485, 43 splits)
     """
     started = time.perf_counter()
     rate = exact(lam, "lam")

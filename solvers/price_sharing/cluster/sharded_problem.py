@@ -25,6 +25,7 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import Count, checked
 from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.instance.cost_sample import evaluation_prices
@@ -152,6 +153,18 @@ class ShardedProblem:
         int64, shape (shards,): rows of positive weight.
     start, reach
         int64, shape (n,): `Routing.start` of the whole instance, and the number of rows that reach each node.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, problem
+    >>> parts = pm.cluster.array_parts(X_valid.to_numpy(), 3)
+    >>> recipes = pm.cluster.shard_recipes(problem.ensemble, problem.costs, parts)
+    >>> with pm.cluster.start_workers(recipes, ray=False) as workers:
+    ...     sharded = pm.cluster.ShardedProblem.build(problem.ensemble, problem.errors, workers, problem.costs)
+    ...     len(sharded.workers), sharded.n_rows
+    ...
+    (3, array([50, 50, 50]))
     """
 
     driver: PruningProblem
@@ -162,6 +175,7 @@ class ShardedProblem:
     error_rounding: float = 0.0
 
     @classmethod
+    @checked
     def build(
         cls,
         ensemble: Ensemble,
@@ -205,8 +219,25 @@ class ShardedProblem:
         return f"ShardedProblem({self.driver.ensemble!r}, {int(self.n_rows.sum()):,} cost rows on {len(self.workers)} workers)"
 
 
-def shard_recipes(ensemble: Ensemble, costs: CostItems, sources: Sequence[RowSource], *, threads: int = 1) -> list[Recipe]:
-    """How each worker builds its `RowShard`: from its source, which it reads itself."""
+@checked
+def shard_recipes(ensemble: Ensemble, costs: CostItems, sources: Sequence[RowSource], *, threads: Count = 1) -> list[Recipe]:
+    """How each worker builds its part of the instance: from its source, which it reads itself.
+
+    Parameters
+    ----------
+    sources
+        `array_parts`, `parquet_parts`, or functions that return rows, or a pair of rows and weights.
+    threads
+        of each worker.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, problem
+    >>> parts = pm.cluster.array_parts(X_valid.to_numpy(), 3)
+    >>> len(pm.cluster.shard_recipes(problem.ensemble, problem.costs, parts))
+    3
+    """
     costs.check_features(ensemble.n_features)
     return [partial(RowShard, source, ensemble, costs, f"part {k}", threads) for k, source in enumerate(sources)]
 

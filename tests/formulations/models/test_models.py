@@ -15,8 +15,10 @@ import prunemodels as pm
 from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
 from formulations.instance.papers import two_trees
 from formulations.models import FORMULATIONS, read_point, read_pruning, standard_form
+from formulations.programs.limit_rows import limit_rows
 from formulations.programs.matrix import MATRICES
 from solvers.brute_force import all_prunings
+from solvers.programs.engines import highs
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, unreached
@@ -286,3 +288,103 @@ def test_lp1_takes_no_lambda() -> None:
     """The error says which model does."""
     with pytest.raises(InvalidInputError, match="for a lambda build IP3 or closure"):
         pm.programs.FORMULATIONS["LP1"](instance("random 5"), lam=0.1)
+
+
+def some_limits(problem: PruningProblem, seed: int) -> list[pm.Limit]:
+    """One to three limits of all kinds: costs of all, of some and of each, counts, shares, and a currency of its own."""
+    rng, full = np.random.default_rng(seed), float(Pruning.unpruned(problem).cost)
+    some = problem.rows[rng.random(problem.n_rows) < 0.5]
+    kinds = [
+        pm.Limit(round(0.6 * full, 3)),
+        pm.Limit(round(0.5 * full, 3), rows=some if some.size else problem.rows[:1], name="some"),
+        pm.Limit(round(0.8 * full, 2), each=True),
+        pm.Limit(problem.ensemble.n_trees + 2, "leaves"),
+        pm.Limit(2, "items"),
+        pm.Limit(0.4, problem.costs.names[0]),
+        pm.Limit(1, dict.fromkeys(problem.costs.names, 0.7), name="own"),
+    ]
+    return [kinds[k] for k in rng.permutation(len(kinds))[: 1 + seed % 3]]
+
+
+@looped("seed", range(15))
+def test_lp1_with_limits_is_the_array_program(seed: int) -> None:
+    """Relaxation and integer optimum are those of the closure form as arrays, merged and not."""
+    problem = random_problem(seed, rounded=True)
+    limits, merge = some_limits(problem, seed), seed % 2 == 1
+    for relax in (True, False):
+        model = FORMULATIONS["LP1"](problem, limits=limits, relax=relax, merge=merge)
+        _, answer = pm.programs.solve_model(model)
+        arrays = pm.programs.build(problem, "LP1", limits=limits, relax=relax, merge=merge).arrays
+        assert answer.objective == pytest.approx(highs(arrays).objective, abs=1e-9)
+        assert set(model.limit) == {limit.title for limit in limits}
+    assert limit_rows(problem, limits).within(read_pruning(model))
+
+
+@looped("seed", range(8))
+def test_uses_in_a_model_are_those_of_prunings(seed: int) -> None:
+    """With the kept splits fixed, the least cost and the least use of every row are the pruning's own, exactly counted."""
+    problem = random_problem(seed, rounded=True)
+    limits = [limit for k in range(3) for limit in some_limits(problem, 2 + 3 * k + seed)]
+    limits = list({limit.title: limit for limit in limits}.values())
+    rows, model = limit_rows(problem, limits), FORMULATIONS["LP1"](problem, limits=limits, merge=seed % 2 == 1)
+    every = all_prunings(problem).kept
+    pruning = Pruning(problem, every[len(every) // 2])
+    for h, variable in model.z.items():
+        variable.fix(float(pruning.is_leaf[h]))
+    model.budget.deactivate()
+    model.objective.deactivate()
+    uses = dict(zip(model.USES, rows.uses(pruning), strict=True)) | {None: pruning.exact_cost}
+    for name, use in uses.items():
+        model.least = pyo.Objective(expr=model.cost if name is None else model.use[name])
+        pm.programs.solve_model(model)
+        assert pyo.value(model.least) == pytest.approx(float(use), abs=1e-9), name
+        model.del_component("least")
+
+
+def test_a_limit_is_a_parameter_by_its_title() -> None:
+    """A budget stands among the limits as `cost`; a title that two limits share is refused."""
+    problem = two_trees()
+    model: Any = FORMULATIONS["LP1"](problem, budget=3, limits=[pm.Limit(5, "splits")])
+    assert {title: pyo.value(limit) for title, limit in model.limit.items()} == {"cost": 3, "splits": 5}
+    for splits, error in ((5, 0.125), (2, 0.5), (0, 1.0)):
+        model.limit["splits"] = splits
+        pm.programs.solve_model(model)
+        found = read_pruning(model)
+        assert (found.n_splits <= splits, pyo.value(model.objective)) == (True, pytest.approx(error))
+    same = [pm.Limit(1, rows=[0]), pm.Limit(2, rows=[0])]
+    with pytest.raises(InvalidInputError, match="several limits have the title 'cost of some rows'"):
+        FORMULATIONS["LP1"](problem, limits=same)
+
+
+def test_latex_has_each_family_once() -> None:
+    """Rows of all formulations by the names of the model's components, with a user's own; what is not active is left out."""
+    rows = {
+        "IP0": [r"\mathrm{stopped}_{h} = 1 && h \in \mathrm{LEAVES}"],
+        "IP1": [r"z_{h} \le w_{m,i} && (h,m,i) \in \mathrm{MET}"],
+        "IP2": [r"w_{m,i} + \mathrm{stopped}_{h} = 1 && (h,m,i) \in \mathrm{USAGE}"],
+        "IP3": [
+            r"w^{t}_{h,m,i} + \mathrm{stopped}_{h} = 1 && (h,m,i) \in \mathrm{USAGE}",
+            r"w^{t}_{h,m,i} \le w_{m,i} && (h,m,i) \in \mathrm{USAGE}",
+        ],
+        "LP1": [r"\mathrm{cost} \le \mathrm{limit}"],
+        "closure": [
+            r"y_{h} \le y_{\mathrm{par}(h)} && h \in \mathrm{BELOW}",
+            r"y_{h} \le w_{m,i} && (h,m,i) \in \mathrm{USAGE}",
+        ],
+    }
+    for name, families in rows.items():
+        model = FORMULATIONS[name](two_trees().only_tree(0) if name == "IP2" else two_trees(), **options(name))
+        used = pm.programs.feature_used(model)
+        model.few = pyo.Constraint(expr=pyo.quicksum(used.values()) <= 2)
+        model.off = pyo.Constraint(expr=used["1"] <= 0)
+        model.off.deactivate()
+        model.own = pyo.Constraint(expr=used["1"] - 2 * model.kept[0] >= -1)
+        lines = pm.programs.to_latex(model).split("\\\\\n")
+        for family in (
+            *families,
+            r"\mathrm{kept}_{h} \le \mathrm{feature\_used}_{\mathrm{f}(h)} && h \in \mathrm{asks}",
+            r"\sum_{k \in \mathrm{feature\_used}} \mathrm{feature\_used}_{k} \le 2",
+            r"-1 \le \mathrm{feature\_used}_{\text{1}} - 2\,\mathrm{kept}_{0}",
+        ):
+            assert sum(line.strip() == f"& {family}" for line in lines) == 1, (name, family)
+        assert not any(r"\text{1}} \le 0" in line for line in lines)

@@ -20,13 +20,13 @@ from formulations.programs.limit_rows import limit_rows
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
 from formulations.programs.matrix import MATRICES
 from solvers.brute_force import all_prunings
-from solvers.budgets.limits.oracle import LagrangianOracle
 from solvers.programs.engines import highs
+from solvers.within.oracle import LagrangianOracle
 from tests.instances import random_problem
 from tests.loops import looped
-from tests.solvers.budgets.limits.cases import mean, prices, slow_uses, two_wards
 from tests.solvers.cases import instance
 from tests.solvers.programs.test_engines import program
+from tests.solvers.within.limits.cases import mean, prices, slow_uses, two_wards
 
 
 @looped("seed", range(16))

@@ -15,7 +15,7 @@ import pytest
 
 from formulations import CostItems, PruningPath, PruningProblem
 from formulations.answers.pruning_path import PathCertificate, PathShares
-from proofs_checks import Verdict, check_corollary, check_lp1_solution, check_path
+from proofs_checks import Verdict, check_corollary, check_path, check_relaxation
 from prunemodels.budgets import solve_lp1
 from solvers import pruning_path
 from solvers.closures.cut import Ties
@@ -382,7 +382,7 @@ def test_edges_are_not_decided_by_shares() -> None:
     assert check_path(with_gaps).holds
     rounding = solve_lp1(problem, 1.5, path=path)
     for other, why in ((exact(), "no dual for each usage arc"), (with_gaps, "only up to a relative gap of")):
-        for verdict in (check_corollary(other), check_lp1_solution(rounding, other)):
+        for verdict in (check_corollary(other), check_relaxation(rounding, other)):
             assert verdict.holds is None
             assert why in verdict.certificate
-    assert check_lp1_solution(rounding, path).holds
+    assert check_relaxation(rounding, path).holds

@@ -18,10 +18,13 @@ from sklearn.tree import DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations import CostItems, InvalidInputError, PruningPath, PruningProblem, Solution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PathCertificate
 from formulations.answers.solution import FixingStage, ItemDuals, SharedPrices
+from formulations.instance.limit import Limit
 from formulations.instance.papers import two_trees
+from formulations.programs.limit_rows import limit_rows
 from proofs_checks import Verdict, check_path, check_solution
 from solvers import min_cut, pruning_path
 from solvers.price_sharing import price_sharing
@@ -142,6 +145,22 @@ def solved() -> tuple[PruningProblem, Solution, Solution, PruningPath]:
     return problem, min_cut(problem, lam), price_sharing(problem, lam, small_core=0), path
 
 
+@cache
+def within() -> list[LimitedSolution]:
+    """The same instance within a budget in the longest edge of its path, and within limits for two groups of examples."""
+    problem, _, _, path = solved()
+    cost = path.exact_cost
+    k = max(range(len(cost) - 1), key=lambda k: cost[k] - cost[k + 1])
+    half = [Limit(10**6, rows=problem.rows[k::2], name=str(k)) for k in (0, 1)]
+    uses = limit_rows(problem, half).uses(Pruning.unpruned(problem))
+    limits = [replace(limit, at_most=use * Fraction(2, 3 + j)) for j, (limit, use) in enumerate(zip(half, uses, strict=True))]
+    found = [pm.solve(problem, budget=(cost[k] + cost[k + 1]) / 2, path=path), pm.solve(problem, limits=limits)]
+    for answer in found:
+        assert answer.proof is not None
+        assert len(answer.proof.steps) > 1
+    return found
+
+
 def other_table(problem: PruningProblem) -> PruningProblem:
     X = np.array(problem.X)
     X[:10] = X[-10:]
@@ -191,7 +210,7 @@ def test_a_tampered_instance_is_noticed(what: str) -> None:
     """What was solved for one instance is refuted for another that differs in anything."""
     problem, cut, shared, path = solved()
     other = PROBLEMS[what](problem)
-    for solution in (cut, shared):
+    for solution in (cut, shared, *within()):
         assert check_solution(problem, solution).holds
         assert check_solution(other, solution).holds is False
     assert check_path(path).holds
@@ -202,7 +221,7 @@ def test_another_table_is_noticed() -> None:
     """X given to the check is what is routed: the same rows hold, others are refuted, another shape is refused."""
     problem, cut, shared, path = solved()
     X = np.array(problem.X)
-    for solution in (cut, shared):
+    for solution in (cut, shared, *within()):
         assert check_solution(problem, solution, X).holds
         assert check_solution(problem, solution, X[::-1]).holds is False
         with pytest.raises(InvalidInputError, match="X has 74 rows"):

@@ -26,7 +26,7 @@ from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.statements.change import SampleCost, change_of
 from prunemodels.statements.limit_uses import limit_uses
 from prunemodels.statements.wording import budget_verdict
-from solvers.budgets import solve_budget
+from solvers.within import BUDGET_SOLVERS, best_breakpoint
 from tests.prunemodels.command_line.conftest import House, close, screen, told, written
 
 IN = "forest.skops --data valid.csv --costs costs.csv --quiet"
@@ -51,7 +51,7 @@ def test_a_budget(house: House, path: pm.PruningPath, method: str, capsys: pytes
     more = "--label label --path-csv out/path.csv --picture out/picture"
     words = f"prune {IN} --budget {BUDGET} --method {method} --time-limit 20 {more} --out out/p.{ending}"
     r = told(capsys, words)
-    expected = solve_budget(path.problem, BUDGET, method=method, time_limit=20, path=path)
+    expected = BUDGET_SOLVERS[method](path.problem, BUDGET, time_limit=20, path=path)  # type: ignore[call-arg]
     answer = r["answer"]
     assert [answer[k] for k in ("status", "stopped")] == [str(expected.status), str(expected.stopped)]
     assert [answer[k] for k in ("error", "bound", "gap")] == pytest.approx([expected.error, expected.bound, expected.gap])
@@ -60,9 +60,10 @@ def test_a_budget(house: House, path: pm.PruningPath, method: str, capsys: pytes
     assert r["pruned"]["cost"] == pruning.cost
     assert r["pruned"]["error"] == pytest.approx(pruning.error) == pytest.approx(expected.error)
     relaxation, mixture = answer["relaxation"], expected.relaxation
-    assert [Fraction(relaxation[k]) for k in ("weight", "lam", "value")] == [mixture.weight, mixture.lam, mixture.value]
-    for name, neighbour in (("cheaper", mixture.cheaper), ("dearer", mixture.dearer)):
-        assert relaxation[name] == {"cost": neighbour.cost, "error": neighbour.error, "splits": neighbour.n_splits}
+    assert [Fraction(relaxation["value"]), Fraction(relaxation["multipliers"][0])] == [mixture.value, mixture.lam]
+    for (end, weight), (neighbour, part) in zip(relaxation["mixture"], mixture.mixture, strict=True):
+        assert Fraction(weight) == part
+        assert end == {"cost": neighbour.cost, "error": neighbour.error, "splits": neighbour.n_splits}
     row = path.row_at_cost(BUDGET)
     rows = [k for k in range(len(path)) if np.array_equal(path[k].kept, pruning.kept)]
     assert r["chosen_lam"] == (float(path.lam[rows[0]]) if rows else None)
@@ -76,6 +77,18 @@ def test_a_budget(house: House, path: pm.PruningPath, method: str, capsys: pytes
     assert r["breakpoints"] == len(path)
     assert written() == [f"p.{ending}", "path.csv", "picture.png", "picture.svg"]
     pd.testing.assert_frame_equal(pd.read_csv("out/path.csv"), path.to_frame())
+
+
+@pytest.mark.parametrize("goal", [f"--budget {BUDGET}", "--limit 3 --limit splits=12"])
+def test_a_proof_is_written_and_checked(house: House, goal: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """``check solution`` reads what ``--proof`` wrote, and confirms it; with other prices it does not."""
+    told(capsys, f"prune {IN} {goal} --out out/p.skops --proof out/p.npz")
+    assert written() == ["p.npz", "p.skops"]
+    (verdict,) = told(capsys, "check solution forest.skops --data valid.csv --costs costs.csv --proof out/p.npz")["verdicts"]
+    assert verdict["holds"] is True
+    prices = pd.read_csv("costs.csv")
+    prices.assign(cost=2 * prices["cost"]).to_csv("out/dearer.csv", index=False)
+    told(capsys, "check solution forest.skops --data valid.csv --costs out/dearer.csv --proof out/p.npz", 1)
 
 
 def test_limits(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,14 +230,14 @@ def test_mistakes_have_costs_in_every_column(house: House, capsys: pytest.Captur
 
 
 def test_what_is_asked_is_handed_on(house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """`solve_within` gets method, time and progress, which is for terminals; without a method it is the best."""
+    """`solve` gets method, time and progress, which is for terminals; without a method it is the best."""
     calls = []
 
-    def recorded(problem: pm.PruningProblem, limits: list[pm.Limit], **options: Any) -> Any:
+    def recorded(problem: pm.PruningProblem, *, limits: list[pm.Limit], path: pm.PruningPath, **options: Any) -> Any:
         calls.append([limits[0].at_most, *(options[k] for k in ("method", "time_limit", "progress"))])
-        return solve_budget(problem, limits[0].at_most, method="path", path=options["path"])
+        return best_breakpoint(problem, limits[0].at_most, path=path)
 
-    monkeypatch.setattr(prune, "solve_within", recorded)
+    monkeypatch.setattr(prune, "solve", recorded)
     words = shlex.split(f"prune {IN} --budget 5 --out out/p.skops --force")
     loud = [word for word in words if word != "--quiet"]
     for given, terminal in (

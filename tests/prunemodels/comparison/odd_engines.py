@@ -18,7 +18,7 @@ import numpy as np
 from formulations import InterruptedSolveError, Pruning, PruningProblem, Solution, SolverFailedError, StopReason
 from prunemodels.comparison.processes import WARM_UP_BUDGET, WARM_UP_LAM
 from solvers import min_cut
-from solvers.budgets import best_breakpoint
+from solvers.within import best_breakpoint
 
 
 def odd(work: Callable[[Any], Any], engine: Any = min_cut, warm_up: float = WARM_UP_LAM) -> Any:
@@ -88,12 +88,20 @@ boast = odd(lambda solution: replace(solution, bound=solution.value + 1))
 report = odd(lambda solution: replace(solution, stats={"integral": 0.0, "iterations": 7.0, "nodes": 3.0}))
 give_up = odd(lambda solution: Solution(solution.problem, solution.lam, None, math.inf, 0.0, StopReason.TIME_LIMIT))
 fall_back = odd(lambda solution: replace(solution, stopped=StopReason.TIME_LIMIT, stats={"columns": 5.0}))
+
+
+def weighted(solution: Any, weight: int) -> Any:
+    """The mixture with another weight of its dearer pruning."""
+    relaxation = solution.relaxation
+    return (relaxation.dearer, Fraction(weight)), (relaxation.cheaper, Fraction(1 - weight))
+
+
 overspend, overmix, overweigh, overprove = (
     odd(work, best_breakpoint, WARM_UP_BUDGET)
     for work in (
         lambda solution: replace(solution, pruning=Pruning.unpruned(solution.problem)),
-        lambda solution: replace(solution, relaxation=replace(solution.relaxation, weight=Fraction(1))),
-        lambda solution: replace(solution, relaxation=replace(solution.relaxation, weight=Fraction(2))),
+        lambda solution: replace(solution, relaxation=replace(solution.relaxation, mixture=weighted(solution, 1))),
+        lambda solution: replace(solution, relaxation=replace(solution.relaxation, mixture=weighted(solution, 2))),
         lambda solution: replace(solution, bound=solution.error + 1),
     )
 )

@@ -17,7 +17,7 @@ from prunemodels.evaluation.tradeoffs import LimitsTradeoff, limits_tradeoff
 from prunemodels.statements.limit_uses import limit_uses
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
-from tests.solvers.budgets.limits.cases import mean, prices, slow_uses, two_wards
+from tests.solvers.within.limits.cases import mean, prices, slow_uses, two_wards
 
 
 @looped("seed", range(12))

@@ -20,11 +20,11 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limited_solution import LimitedSolution
 from formulations.instance.papers import two_trees
 from prunemodels.evaluation.curve import TradeoffCurve
 from prunemodels.evaluation.path import PathEvaluation
-from solvers.budgets import best_breakpoint
+from solvers.within import best_breakpoint
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
 HELD_OUT = X[350:], Y[350:]
@@ -43,7 +43,7 @@ def path(price: float = 1) -> pm.PruningPath:
 
 
 @cache
-def solution() -> BudgetSolution:
+def solution() -> LimitedSolution:
     """Of a budget inside the longest hull edge."""
     k = int(np.argmax(-np.diff(path().cost)))
     return best_breakpoint(path().problem, float(0.7 * path().cost[k] + 0.3 * path().cost[k + 1]), path=path())

@@ -14,7 +14,7 @@ from prunemodels.evaluation.held_out import hold_out
 from prunemodels.plots.choice import plot_budget, plot_choice
 from prunemodels.plots.picture import BLUE, GREY
 from prunemodels.plots.tradeoff import plot_tradeoff
-from solvers.budgets import best_breakpoint
+from solvers.within import best_breakpoint
 from tests.prunemodels.plots.cases import HELD_OUT, evaluation, forest, path, solution
 
 FAINT = "training error of single trees"

@@ -44,23 +44,18 @@ def test_a_row_of_the_path_is_verified() -> None:
     assert (evidence.solution, len(evidence.verdicts)) == (None, 1)
 
 
-def test_a_budget_is_verified_with_its_gap_and_no_bound_beyond_the_relaxation() -> None:
-    """The answer's own bound and gap are checked.
-
-    Branch and bound may know more than the path proves: the gap stays the solution's, verified is the relaxation's bound.
-    """
+def test_a_budget_is_verified_with_its_gap() -> None:
+    """The path, the answer with its gap, and LP1's relaxation; a bound that the answer's proof does not reach is refuted."""
     case = classifier()
     solution = pm.solve(case.path.problem, budget=3, method="path", path=case.path)
-    evidence, proven = evidence_of(case.path, solution.pruning, solution), float(solution.relaxation.value)
-    assert (evidence.holds, evidence.proven_bound) == (True, None)
-    assert evidence.solution is solution
-    assert evidence.verdicts[1].certificate["gap"] == solution.gap > 0
-    higher = replace(solution, bound=(proven + solution.error) / 2)
-    evidence = evidence_of(case.path, higher.pruning, higher)
+    evidence = evidence_of(case.path, solution.pruning, solution)
     assert evidence.holds is True
-    assert evidence.solution is higher
-    assert evidence.proven_bound == proven == evidence.verdicts[1].certificate["bound"]
-    assert "gap" not in evidence.verdicts[1].certificate
+    assert evidence.solution is solution
+    _, answer, relaxed = evidence.verdicts
+    assert answer.certificate["gap"] == solution.gap > 0
+    assert relaxed.certificate["relaxation"] == float(solution.relaxation.value)
+    higher = replace(solution, bound=solution.error)
+    assert evidence_of(case.path, higher.pruning, higher).holds is False
 
 
 def test_one_gap_whoever_prints_it() -> None:

@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import linprog
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
@@ -23,8 +26,9 @@ from formulations.instance.papers import two_trees
 from solvers import min_cut
 from solvers.column_generation import BUNDLE, PLAIN, Scheme, dantzig_wolfe
 from solvers.column_generation.bundle import MOST_IDLE
+from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
-from solvers.column_generation.loop import relative_gap
+from solvers.column_generation.loop import MasterAnswer, relative_gap
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas
 
@@ -57,6 +61,106 @@ def test_bounds_hold_in_every_round(name: str) -> None:
         assert h["gap"].tolist() == [relative_gap(u, b, reference) for u, b in zip(h["value"], h["bound"], strict=True)]
         assert solution.value == pytest.approx(best, rel=1e-9)
         assert solution.relative_gap <= 1e-7
+
+
+def by_recursion(problem: pm.PruningProblem, node_cost: Any, split_charge: Any) -> pm.engines.CheapestPrunings:
+    """Pricing from the roots down, which shares no code with ours."""
+    forest, kept = problem.ensemble, np.zeros(problem.ensemble.n_nodes, dtype=bool)
+
+    def best(h: int) -> float:
+        if not forest.is_split[h]:
+            return float(node_cost[h])
+        below = split_charge[h] + best(int(forest.left[h])) + best(int(forest.right[h]))
+        kept[h] = below < node_cost[h]
+        return float(min(below, node_cost[h]))
+
+    value = np.array([best(int(r)) for r in forest.roots])
+    for h in problem.splits.tolist():
+        kept[h] &= forest.parent[h] < 0 or kept[forest.parent[h]]
+    return pm.engines.CheapestPrunings(kept, value, 1e-12 * np.abs(value))
+
+
+class ByArrays:
+    """LP3 by SciPy, row by row."""
+
+    def __init__(self, rows: Coupling) -> None:
+        self.rows, self.columns, self.alpha, self.solved = rows, list[Any](), np.zeros(0), 0
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.columns)
+
+    def add(self, columns: Sequence[Any]) -> None:
+        self.columns += columns
+
+    def refine(self) -> bool:
+        return False
+
+    def solve(self, time_limit: float) -> MasterAnswer | None:
+        rows, trees = self.rows, self.rows.problem.ensemble.n_trees
+        self.solved += 1
+        shape = (rows.n_rows, self.n_columns)
+        uses = np.array([[u in c.kept for c in self.columns] for u in rows.node], dtype=float).reshape(shape)
+        pays = np.equal.outer(rows.purchase, np.arange(rows.price.size)).astype(float)
+        of_tree = np.array([[c.tree == t for c in self.columns] + [False] * rows.price.size for t in range(trees)], dtype=float)
+        cost = np.append([c.cost for c in self.columns], rows.price)
+        found = linprog(cost, np.hstack([uses, -pays]), np.zeros(rows.n_rows), of_tree, np.ones(trees))
+        self.alpha = found.x[: self.n_columns]
+        return MasterAnswer(found.fun, found.fun, -found.ineqlin.marginals, found.eqlin.marginals)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_pricing_and_master_may_be_functions(scheme: str) -> None:
+    """The optimum and its proof are those of the named ones, whichever of the two is another's; both are really asked."""
+    problem, asked, built = pm.datasets.two_trees(prices=(1, 2, 1)), [], list[ByArrays]()
+
+    def pricing(*given: Any) -> pm.engines.CheapestPrunings:
+        asked.append(given)
+        return by_recursion(*given)
+
+    def master(rows: Coupling) -> ByArrays:
+        built.append(ByArrays(rows))
+        return built[-1]
+
+    for lam in (0.02, 0.1, 0.3):
+        best = min_cut(problem, lam).value
+        for options in ({"pricing": pricing}, {"master": master}, {"pricing": pricing, "master": master}):
+            found = dantzig_wolfe(problem, lam, scheme=SCHEMES[scheme], **options)  # type: ignore[arg-type]
+            assert (found.value, found.status) == (pytest.approx(best, abs=1e-12), Status.OPTIMAL)
+            assert pm.checks.check_solution(problem, found)
+    assert asked
+    assert all(m.solved for m in built)
+    assert len(built) == 6
+
+
+def test_wrong_pricing_and_masters_are_refused_by_name() -> None:
+    """What no pruning is, what it does not cost, and numbers that are too few; a pricing that overlooks all is not optimal."""
+    problem = pm.datasets.two_trees()
+    none, kept = np.zeros(12, dtype=bool), np.eye(12, dtype=bool)[2]
+    roots = problem.node_error[problem.ensemble.roots]
+
+    def gives(*answer: Any) -> Any:
+        return lambda *_: pm.engines.CheapestPrunings(*answer)
+
+    for wrong, message in (
+        (lambda *_: None, "kept is object of shape"),
+        (gives(none[:3], roots, 0 * roots), r"kept is bool of shape \(3,\)"),
+        (gives(kept, roots, 0 * roots), "keeps node 2, which"),
+        (gives(none, roots[:1], 0 * roots), "value and rounding have the shapes"),
+        (gives(none, roots + 1, 0 * roots), "tree 0: value is 1.5, but what it keeps costs 0.5"),
+    ):
+        with pytest.raises(InvalidInputError, match=f"pricing: .*{message}"):
+            dantzig_wolfe(problem, 0.1, pricing=wrong, scheme="plain")
+
+    class Short(ByArrays):
+        def solve(self, time_limit: float) -> MasterAnswer | None:
+            answer = super().solve(time_limit)
+            return answer and replace(answer, convexity=answer.convexity[:1])
+
+    with pytest.raises(InvalidInputError, match=r"master: convexity has shape \(1,\); give 2"):
+        dantzig_wolfe(problem, 0.1, master=Short)
+    lazy = dantzig_wolfe(problem, 0.1, pricing=gives(none, roots, 0 * roots), scheme="plain")
+    assert lazy.bound <= min_cut(problem, 0.1).value + 1e-12
 
 
 @looped(("seed", "lam"), [(12, 0.0671717), (14, 0.03)])

@@ -26,7 +26,6 @@ from formulations.errors import BrokenFileError, CapacityOverflowError, Interrup
 from formulations.instance.papers import two_trees
 from proofs_checks import check_path
 from solvers import pruning_path
-from solvers.budgets.by_path import path_of
 from solvers.closures.cut import Ties
 from solvers.closures.preflow import Flow
 from solvers.closures.tree_pass import free_of_charge, without_prices
@@ -38,6 +37,7 @@ from solvers.path.parts import Parts
 from solvers.path.pruning_path import divide_and_conquer
 from solvers.price_sharing import loop, stopping
 from solvers.price_sharing.run import Run
+from solvers.within.by_path import path_of
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance

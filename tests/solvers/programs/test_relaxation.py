@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,16 @@ import pyomo.environ as pyo
 import pytest
 
 import prunemodels as pm
-from formulations import InvalidInputError, Pruning, SolverFailedError
+from formulations import InfeasibleModelError, InvalidInputError, Pruning, SolverFailedError
+from formulations.instance.limit import Limit
 from formulations.instance.papers import two_trees
-from formulations.models import FORMULATIONS, read_pruning
+from formulations.models import FORMULATIONS, feature_used, read_pruning
 from formulations.programs.matrix import MATRICES
 from prunemodels.example import problem as example
 from solvers import solve_model, solve_relaxation
 from solvers.brute_force import all_prunings
 from solvers.programs.build import build
+from solvers.programs.conflict import irreducible
 from solvers.programs.engines import LINEAR_ENGINES, highs
 from solvers.programs.rounding import relaxation_bound
 from tests.instances import random_problem
@@ -109,13 +112,91 @@ def test_pyomo_duals_come_back_by_component() -> None:
     assert solve_model(model)[1].objective == pytest.approx(1.0)
 
 
-def test_an_infeasible_model_is_reported() -> None:
-    """A model made infeasible by hand raises, naming the model and HiGHS' verdict."""
+def without_point(name: str, **number: Any) -> Any:
+    """A model whose rows leave no pruning: two contradict each other, two more are kept by every pruning."""
+    model: Any = FORMULATIONS[name](two_trees(), **number)
+    model.harmless = pyo.Constraint(expr=model.kept[0] + model.kept[2] <= 2)
+    model.all_kept = pyo.Constraint(list(model.kept), rule=lambda m, h: m.kept[h] >= 1)
+    model.few = pyo.Constraint(expr=pyo.quicksum(feature_used(model).values()) <= 2)
+    model.again = pyo.Constraint(expr=model.kept[5] >= model.kept[6])
+    return model
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("IP1", {"lam": 0.1}), ("IP3", {"lam": 0.1}), ("closure", {"lam": 0.1}), ("LP1", {"budget": 9})]
+)
+@pytest.mark.parametrize("solver", ["highs", "appsi_highs"])
+def test_contradicting_rows_are_named(name: str, number: Any, solver: str) -> None:
+    """A row allows two features, others keep all splits: it is named, and as few of the others as ask for three."""
+    model = without_point(name, **number)
+    with pytest.raises(InfeasibleModelError, match=f"the model {name} has no feasible point: ") as caught:
+        solve_model(model, solver=solver)
+    words = re.findall(r"few|all_kept\[\d+\]", str(caught.value).split("point: ")[1])
+    kept, forest = [int(word[9:-1]) for word in words if word != "few"], model.problem.ensemble
+    parent, feature = forest.parent, forest.feature
+    asked = [{int(feature[h]), *([int(feature[parent[h]])] if parent[h] >= 0 else [])} for h in kept]
+    assert len(words) == len(kept) + 1
+    assert set.union(*asked) == {0, 1, 2}
+    assert all(len(set.union(set(), *asked[:k], *asked[k + 1 :])) < 3 for k in range(len(kept)))
+    assert "harmless" not in str(caught.value)
+    assert "again" not in str(caught.value)
+    model.few.deactivate()
+    solve_model(model, solver=solver)
+    assert read_pruning(model).n_splits == 5
+
+
+def test_a_budget_and_fixed_variables_are_causes_too() -> None:
+    """One row that allows nothing is named alone, a fixed variable with its value, and a limit by its title."""
     model: Any = FORMULATIONS["IP3"](two_trees(), lam=0.1)
     model.z[0].fix(1)
-    model.contradiction = pyo.Constraint(expr=model.z[1] >= 1)
-    with pytest.raises(SolverFailedError, match="the model IP3: HiGHS ended with the status 'Infeasible'"):
+    model.below = pyo.Constraint(expr=model.z[1] >= 1)
+    with pytest.raises(InfeasibleModelError, match=r"below and z\[0\] = 1 contradict each other"):
         solve_model(model)
+    model.z[0].unfix()
+    model.none = pyo.Constraint(expr=model.z[1] + model.z[0] >= 2)
+    with pytest.raises(InfeasibleModelError, match="point: none allows no pruning"):
+        solve_model(model)
+    limited: Any = FORMULATIONS["LP1"](two_trees(), budget=9, limits=[Limit(2, "splits")])
+    limited.deep = pyo.Constraint(expr=limited.kept[9] == 1)
+    limited.wide = pyo.Constraint(expr=limited.kept[0] == 1)
+    with pytest.raises(InfeasibleModelError, match=r"budget\[splits\], deep and wide contradict"):
+        solve_model(limited)
+    limited.deep.deactivate()
+    limited.endless = pyo.Var()
+    limited.objective.deactivate()
+    limited.mine = pyo.Objective(expr=limited.endless)
+    with pytest.raises(SolverFailedError, match="the model LP1: HiGHS ended with the status") as caught:
+        solve_model(limited)
+    assert not isinstance(caught.value, InfeasibleModelError)
+
+
+def test_a_point_that_breaks_a_row_is_refused() -> None:
+    """What was solved before a row was added, or a limit lowered, is no answer to the model as it is."""
+    model: Any = FORMULATIONS["LP1"](two_trees(), budget=3)
+    solve_model(model)
+    assert read_pruning(model).n_splits == 5
+    model.limit = 2
+    with pytest.raises(InvalidInputError, match="breaks the row budget: 3 where 2 is the limit; solve the model as it is now"):
+        read_pruning(model)
+    model.limit = 3
+    model.alone = pyo.Constraint(expr=model.kept[0] == 0)
+    with pytest.raises(InvalidInputError, match="breaks the row alone: 1 where 0 is the limit"):
+        read_pruning(model)
+
+
+@looped("seed", range(20))
+def test_conflicts_are_irreducible(seed: int) -> None:
+    """Of random conflicts among nine parts one is found that has no conflict within, whatever else there is."""
+    rng = np.random.default_rng(seed)
+    conflicts = [set(rng.choice(9, size=rng.integers(1, 5), replace=False).tolist()) for _ in range(3)]
+
+    def has_point(some: Sequence[int]) -> bool:
+        return not any(conflict <= set(some) for conflict in conflicts)
+
+    found = irreducible(list(range(9)), has_point)
+    assert not has_point(found)
+    assert all(has_point([part for part in found if part != left]) for left in found)
+    assert found == sorted(found)
 
 
 def test_any_linear_model_is_solved() -> None:

@@ -23,7 +23,6 @@ from formulations import InvalidInputError, PruningProblem, SolverFailedError, S
 from formulations.instance.papers import two_trees
 from proofs_checks import check_solution
 from solvers import SOLVERS, child_process, pruning_path
-from solvers.budgets import BUDGET_SOLVERS, rounding, solve_lp1
 from solvers.child_process import Call, TimeIsOver, call_in_child, in_this_process, stays_here
 from solvers.closures.cut import FlowNetwork
 from solvers.column_generation import PLAIN, dantzig_wolfe
@@ -37,6 +36,7 @@ from solvers.primal_dual import algorithm, primal_dual
 from solvers.programs import stoppable
 from solvers.programs.engines import highs
 from solvers.programs.stoppable import model_size
+from solvers.within import BUDGET_SOLVERS, components, solve_lp1
 from tests.instances import random_grid
 from tests.loops import looped
 from tests.solvers.cases import instance, twin_stumps
@@ -265,7 +265,7 @@ def test_calls_stay_here_in_a_block_only() -> None:
 
 
 INTERRUPTS: list[tuple[Any, str, Callable[[], object], str]] = [
-    (rounding, "components_of", lambda: solve_lp1(two_trees(), 1), "while rounding LP1's optimum; nothing was changed"),
+    (components, "components_of", lambda: solve_lp1(two_trees(), 1), "while rounding LP1's optimum; nothing was changed"),
     (TreePricing, "price", lambda: dantzig_wolfe(two_trees(), 0.1, scheme=PLAIN), "during Dantzig-Wolfe"),
     (Oracle, "best", lambda: frank_wolfe(random_instance(2).problem, 0.1), "nothing was changed"),
     (decomposition, "preflow_closure", lambda: pruning_path(two_trees()), "nothing was changed"),

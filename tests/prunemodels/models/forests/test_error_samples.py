@@ -362,3 +362,26 @@ def test_pruned_forest_can_be_measured_again():
         pm.apply_pruning(pruning, case.forest), case.X, costs=1, errors=pm.samples.InBag(case.X, case.y, case.sample_weight)
     )
     assert pm.Pruning.unpruned(again).error == pytest.approx(pruning.error)
+
+
+def test_an_ensemble_is_a_forest_without_training_rows() -> None:
+    """Trees as arrays give the problem of their forest where errors are given; what needs the forest itself says so."""
+    forest, _, _, X, y, _, _, costs = pm.datasets.load_tumours()
+    ensemble, given = pm.read_forest(forest), pm.samples.Given(X, y)
+    problem = pm.problem_from_forest(ensemble, X, costs=costs, errors=given)
+    assert (problem.node_error == pm.problem_from_forest(forest, X, costs=costs, errors=given).node_error).all()
+    for asks in (
+        lambda: pm.problem_from_forest(ensemble, X, costs=costs),
+        lambda: pm.problem_from_forest(ensemble, X, costs=costs, errors=pm.samples.OutOfBag(X, y)),
+        lambda: pm.apply_pruning(pm.solve(problem, lam=0.1).pruning, ensemble),
+    ):
+        with pytest.raises(pm.errors.UnsupportedModelError, match=r"errors=pm\.samples\.Given"):
+            asks()
+
+
+def test_the_papers_trees_take_errors_by_the_papers_numbers() -> None:
+    """Nodes that are not named keep their errors; a node that is none of 1 to 12 is refused."""
+    usual, changed = pm.datasets.two_trees(), pm.datasets.two_trees({3: 1})
+    assert np.flatnonzero(usual.node_error != changed.node_error).tolist() == [2]
+    with pytest.raises(pm.errors.InvalidInputError, match="the nodes 1 to 12"):
+        pm.datasets.two_trees({13: 1})

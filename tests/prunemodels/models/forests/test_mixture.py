@@ -18,7 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from prunemodels.models.forests import mixture
 from prunemodels.models.forests.mixture import MixturePredictor, mixture_of
-from solvers.budgets import relaxed_optimum
+from solvers.within import relaxed_optimum
 from tests.loops import looped
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)

@@ -1,1 +1,0 @@
-"""Several limits at once: one multiplier for each, one minimum cut or run of price sharing for all."""

@@ -1,0 +1,293 @@
+"""A heuristic inside a hull edge: narrow brackets under other prices from many starts, then ruin and recreate the best pruning.
+
+LP1's relaxation mixes the two ends of an edge, and at the edge's own price ratio perhaps no pruning lies between them. So
+
+    begin      with the better of LP1's rounded optimum and the cheaper end filled greedily
+    narrow     from a bracket, descend under several draws of other prices; continue with the most promising end (1)
+    ruin       remove a part of the best pruning, also by a descent                                                (2)
+    recreate   narrow what is open then, up to the edge's more expensive end                                       (3)
+
+The promise of a bracket is the gain of the mixture of its ends that costs the budget, less a deduction for its width, because a
+wide bracket keeps less of its promise. An edge that is too large for a cut is filled item by item instead:
+
+    K(F)  =  the best closure in the edge of the splits that charge items of F alone, at lambda = 0                (3)
+
+K grows with F, and so does its cost. F grows by the item whose price brings most gain, until K(F) exceeds the budget. The last
+item is then left to the first trees alone, as many as fit. That takes some passes over the trees and the usage, and no array over
+the usage arcs. Nothing is proven here; the bound is the relaxation's.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.limited_solution import LP1Relaxation
+from formulations.answers.nested_rows import row_sums
+from formulations.answers.pruning import Pruning, total_cost
+from formulations.answers.pruning_path import PruningPath
+from formulations.answers.solution import StopReason
+from formulations.errors import CapacityOverflowError
+from formulations.instance.problem import Core, PruningProblem
+from formulations.memory import too_large
+from solvers.automatic import CUT_TIME_MARGIN, predicted_seconds
+from solvers.closures.cut import cut_seconds
+from solvers.closures.subproblem import OpenPart, open_part
+from solvers.closures.tree_pass import best_tree_closures
+from solvers.within.by_path import relaxed_optimum, row_within
+from solvers.within.components import rounded
+from solvers.within.core import KnapsackCore, Scale, filled
+from solvers.within.descent import Bracket, OtherPrices, descend
+from solvers.within.effort import Effort
+from solvers.within.windows import BestPruning
+
+WIDTH = 0.1
+"""The deduction from the promise of a bracket as wide as the edge, as a share of the relaxation's gain."""
+
+DRAWS_PER_BRACKET = 2
+"""Draws of other prices in each bracket; the search continues with the best of their ends."""
+
+MOST_FAILED_ROUNDS = 8
+"""A bracket is given up after this many rounds of draws that do not divide it."""
+
+FIRST_STARTS = 2
+"""The search starts this many times from the whole edge before the first ruin; afterwards one start in FIRST_STARTS + 1 does."""
+
+SMALL_EDGE = 1.0
+"""Seconds of a cut by formula up to which an edge is made in any case; a larger one only where a cut of it fits the limit."""
+
+PART_BYTES = 60
+"""Bytes that an edge takes for each of its usage arcs while it is made and merged."""
+
+LEAST_OPEN = 64
+"""The least number of open splits; if the edge has fewer, neighbouring rows of the path are opened too."""
+
+
+@dataclass(eq=False)
+class _BracketSearch:
+    """The search for one edge and one budget; gains and costs are counted from the edge's cheaper end, in integers."""
+
+    problem: PruningProblem
+    cheaper: NDArray[np.bool_]  # the best breakpoint within the budget, over the groups of the reduction
+    # floor, ceiling: prunings within and around it: only splits between them are removed or added.
+    floor: NDArray[np.bool_]
+    ceiling: NDArray[np.bool_]
+    scale: Scale | None  # of the integers; None: they are the instance's own
+    room: int  # the budget less the cost of the cheaper end
+    goal: float  # the relaxation's gain, at which the search stops
+    seed: int
+    effort: Effort  # what may be spent
+
+    def __post_init__(self) -> None:
+        self.random = np.random.default_rng(self.seed)
+        self.prices = OtherPrices(self.problem, self.seed)
+        above = self.between(self.ceiling, self.cheaper)
+        self.first_bracket = Bracket(self.cheaper, 0, self.room, above)
+        self.width = above.total_cost
+        below = self.between(self.cheaper, self.floor)
+        self.floor_gain, self.floor_room = -below.total_gain, self.room + below.total_cost
+        self.best_gain, self.best = 0, self.cheaper
+        self.descents = 0
+
+    def between(self, outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> OpenPart:
+        """The part between two nested prunings of groups, in the search's integers."""
+        core = self.problem.reduced("smallest").core
+        part = open_part(core, outer, inner)
+        return part if self.scale is None else self.scale.part(part, core.gain_lost[part.nodes])
+
+    @property
+    def over(self) -> bool:
+        """Whether the effort is spent or the best pruning is as good as the relaxation."""
+        return self.effort.is_over or self.best_gain >= self.goal
+
+    def offer(self, gain: int, kept: NDArray[np.bool_]) -> None:
+        """Take note of a pruning within the budget."""
+        if gain > self.best_gain:
+            self.best_gain, self.best = gain, kept
+
+    def offer_filled(self, bracket: Bracket) -> None:
+        """Take note of a bracket's splits, and of the open ones that greedily fit the room that they leave."""
+        part = bracket.part
+        keep = filled(KnapsackCore(**part.arrays(), gained=0, room=bracket.room))
+        kept = bracket.kept.copy()
+        kept[part.nodes[keep]] = True
+        self.offer(bracket.gain + int(part.gain[keep].sum()), kept)
+
+    def run(self, rounds: int) -> int:
+        """Make at most so many starts and ruins; returns their number."""
+        for k in range(rounds):
+            if self.over or not self.effort.allows(self.first_bracket.part.tail.size, self.first_bracket.part.nodes.size):
+                return k
+            self.narrow(self.first_bracket if k < FIRST_STARTS or k % (FIRST_STARTS + 1) == FIRST_STARTS else self.ruined())
+        return rounds
+
+    def narrow(self, bracket: Bracket) -> None:
+        """Narrow a bracket by (1)."""
+        failed = 0
+        while bracket.part.nodes.size and failed < MOST_FAILED_ROUNDS and not self.over:
+            ends = [end for end in self._draws(bracket) if end.part.nodes.size < bracket.part.nodes.size]
+            if not ends:
+                failed += 1
+                continue
+            failed, bracket = 0, max(ends, key=self._worth)
+            if bracket.promise <= self.best_gain:
+                return
+
+    def _draws(self, bracket: Bracket) -> list[Bracket]:
+        ends = []
+        for _ in range(DRAWS_PER_BRACKET):
+            if self.over or not self.effort.allows(bracket.part.tail.size, bracket.part.nodes.size):
+                break
+            work = self.effort.work - self.effort.spent
+            self.effort.count_cut(bracket.part)
+            end = descend(bracket, self.prices.draw(bracket.part), work)
+            self.descents += 1
+            self.offer_filled(end)
+            ends.append(end)
+        return ends
+
+    def _worth(self, bracket: Bracket) -> float:
+        return float(bracket.promise - WIDTH * self.goal * bracket.part.total_cost / max(1, self.width))
+
+    def ruined(self) -> Bracket:
+        """(2): the bracket of what is left of the best pruning, with all other splits up to the ceiling open."""
+        removable = self.between(self.best, self.floor)
+        allowed_cost = int(self.random.uniform(0.5, 0.9) * removable.total_cost)
+        self.effort.count_cut(removable)
+        ruin = descend(Bracket(self.floor, self.floor_gain, allowed_cost, removable), self.prices.draw(removable))
+        reopened = self.between(self.ceiling, ruin.kept)
+        return Bracket(ruin.kept, ruin.gain, self.floor_room - (allowed_cost - ruin.room), reopened)
+
+
+MOST_FIRST = 60.0
+"""Seconds of work at most, where branch and bound follows."""
+
+ROUNDS, SEED = 60, 0
+"""The most starts and ruins, and the seed of the drawn prices."""
+
+
+def improve(path: PruningPath, best: BestPruning, relaxation: LP1Relaxation, effort: Effort, share: float) -> StopReason:
+    """Look inside the hull edge around the budget for a better pruning; returns why that ended.
+
+    Parameters
+    ----------
+    share
+        of the work and the seconds that the effort allows; what is left after it is for others.
+    """
+    budget, problem = best.rows.rows[0].at_most, path.problem
+    row, reduced = row_within(path, budget), problem.reduced("smallest")
+    groups, core = reduced.groups, reduced.core
+    now = time.perf_counter()
+    most, seconds = effort.work - effort.spent, effort.deadline - now
+    if share < 1:
+        most, seconds = (
+            min(share * effort.work, most, MOST_FIRST),
+            min(share * seconds, MOST_FIRST) if seconds < math.inf else seconds,
+        )
+    if row == 0 or relaxation.is_integral or min(most, seconds) <= 0:
+        return StopReason.CONVERGED if min(most, seconds) > 0 else effort.reason
+    outer, inner = groups.of_pruning(path[row - 1].kept), groups.of_pruning(path[row].kept)
+    open_splits = outer & ~inner
+    n_arcs = int(core.usage.arcs_per_node[open_splits].sum())
+    if cut_seconds(n_arcs, int(open_splits.sum())) > max(SMALL_EDGE, min(seconds, most)) or too_large(PART_BYTES * n_arcs):
+        best.offer_pruning(Pruning(problem, groups.kept(kept_by_items(core, outer, inner, budget))))
+        return StopReason.ITERATION_LIMIT
+    mine = Effort(most, now + seconds)
+    search = _search(path, row, budget, SEED, mine)
+    stopped = StopReason.CONVERGED
+    try:
+        search.offer_filled(search.first_bracket)
+        _offer_rounded(search, path, budget, min(seconds, most))
+        search.run(ROUNDS)
+    except CapacityOverflowError:
+        stopped = StopReason.ITERATION_LIMIT
+    finally:
+        effort.spent += mine.spent
+        best.offer_pruning(Pruning(problem, groups.kept(search.best)))
+    if search.best_gain < search.goal:
+        stopped = mine.reason if mine.is_over else StopReason.ITERATION_LIMIT
+    return stopped
+
+
+def _offer_rounded(search: _BracketSearch, path: PruningPath, budget: Fraction, limit: float) -> None:
+    """Offer LP1's rounded optimum, unless its cut may take most of the limit."""
+    part = search.first_bracket.part
+    seconds, _ = predicted_seconds(part.tail.size, part.nodes.size)
+    if CUT_TIME_MARGIN * seconds > limit:
+        return
+    pruning = rounded(relaxed_optimum(path, budget)).pruning
+    if pruning.exact_cost <= budget:
+        more = pruning.integer_gain - path[row_within(path, budget)].integer_gain
+        if search.scale is not None:
+            more = int(more * path.problem.exact_numbers.gain_unit // search.scale.gain_unit)
+        search.offer(more, path.problem.reduced("smallest").groups.of_pruning(pruning.kept))
+
+
+def _search(path: PruningPath, row: int, budget: Fraction, seed: int, effort: Effort) -> _BracketSearch:
+    """The search in the edge above a row; an edge with few splits is widened on both sides."""
+    problem = path.problem
+    reduced, numbers, exact = problem.reduced("smallest"), problem.numbers, problem.exact_numbers
+    groups, cheaper = reduced.groups, path[row]
+    size = row_sums(len(path), path.rows_kept[groups.payer[groups.is_group]], np.ones(int(groups.is_group.sum()), dtype=np.int64))
+    up = next((k for k in range(row - 1, -1, -1) if size[k] - size[row] >= LEAST_OPEN), 0)
+    down = next((k for k in range(row, len(path)) if size[row] - size[k] >= LEAST_OPEN), len(path) - 1)
+    floor, inner, ceiling = (groups.of_pruning(path[k].kept) for k in (down, row, up))
+    scale = None if numbers.exact else Scale.of(open_part(reduced.core, ceiling, floor))
+    gain_unit, price_unit = (exact if scale is None else scale).gain_unit, (exact if scale is None else scale).price_unit
+    room_left = int((budget - cheaper.exact_cost) // price_unit)
+    share = min(Fraction(1), (budget - cheaper.exact_cost) / (path.exact_cost[row - 1] - path.exact_cost[row]))
+    if numbers.exact:  # of the budget only whole units can be spent
+        share = min(Fraction(1), Fraction(room_left, path.integer_cost[row - 1] - path.integer_cost[row]))
+    goal = math.floor(share * (path.exact_error[row] - path.exact_error[row - 1]) / gain_unit)
+    return _BracketSearch(problem, inner, floor, ceiling, scale, room_left, goal, seed, effort)
+
+
+def kept_by_items(core: Core, outer: NDArray[np.bool_], inner: NDArray[np.bool_], budget: Fraction) -> NDArray[np.bool_]:
+    """A pruning between two nested ones within a budget, as the inner one is; bool, shape (n,)."""
+    usage, numbers, ensemble = core.usage, core.numbers, core.ensemble
+    most = budget / numbers.price_unit
+    charged = np.repeat(np.arange(ensemble.n_nodes), np.diff(usage.charges.start))
+    asks = (usage.arcs_per_node[charged] > 0) & outer[charged] & ~inner[charged]
+    split, item = charged[asks], usage.charges.item[asks]
+    missing = np.bincount(split, minlength=ensemble.n_nodes)
+
+    def of_item(m: int) -> NDArray[np.int64]:
+        """Whether each split charges an item."""
+        return np.bincount(split[item == m], minlength=ensemble.n_nodes)
+
+    def between(missing: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(3)."""
+        return inner | best_tree_closures(ensemble.parent, numbers.gain, inner | (outer & (missing == 0)))[0]
+
+    def fits(kept: NDArray[np.bool_]) -> bool:
+        return bool(total_cost(usage, numbers, kept) <= most)
+
+    found, left = inner, np.unique(item).tolist()
+    while left:
+        gain = {m: numbers.gain[between(missing - of_item(m))].sum().item() for m in left}
+        before = numbers.gain[found].sum().item()
+        best = max(left, key=lambda m: (gain[m] - before) / numbers.price[m].item())
+        missing = missing - of_item(best)
+        kept = between(missing)
+        if not fits(kept):
+            return _in_first_trees(found, kept, ensemble.tree_of, fits)
+        found = kept
+        left.remove(best)
+    return found
+
+
+def _in_first_trees(
+    found: NDArray[np.bool_], kept: NDArray[np.bool_], tree_of: NDArray[np.int32], fits: Callable[[NDArray[np.bool_]], bool]
+) -> NDArray[np.bool_]:
+    """The larger of two nested prunings in as many trees as fit, the first ones, and the smaller one in the others."""
+    low, high = 0, int(tree_of[-1]) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(np.where(tree_of < middle, kept, found)) else (low, middle)
+    return np.where(tree_of < low, kept, found)

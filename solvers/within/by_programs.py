@@ -1,0 +1,180 @@
+"""LP1 as a linear or integer program, by HiGHS as arrays or through Pyomo.
+
+The best level set of the relaxation's point within B is the answer, the best mixture of two of them the relaxation's optimum
+(`solvers.within.mixing`). No number of an engine is trusted: the bound is recomputed in integers from the coupling rows' dual
+values, at the budget row's lambda and at the mixture's.
+
+The integer program is solved after its relaxation. Errors are whole multiples of one unit, so HiGHS' bound, less what its
+tolerances may hide, is raised to the next multiple.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.limited_solution import LimitedSolution
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import StopReason
+from formulations.arguments import Seconds, checked
+from formulations.extras import naming_extras
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.limit import limit_of_mean_cost
+from formulations.instance.problem import PruningProblem
+from formulations.programs.columns import usage_columns
+from formulations.programs.limit_matrix import in_integers
+from formulations.programs.limit_rows import one_row
+from formulations.programs.linear_program import LinearProgram
+from solvers.closures.level_sets import lower_to_parents, splits_kept
+from solvers.closures.tree_pass import free_of_charge
+from solvers.programs.budget_program import branch_within
+from solvers.programs.engines.answer import LinearAnswer
+from solvers.programs.linear_program import solve_model
+from solvers.programs.relaxation import engine_named, program_of
+from solvers.programs.rounding import program_stats
+from solvers.programs.stoppable import MOST_NONZEROS, MOST_PYOMO_NONZEROS, Given, program_nonzeros, stoppable
+from solvers.within.by_path import budget_solution, raised
+from solvers.within.mixing import best_of_levels, bound_within
+
+Solved = Callable[[float], tuple[LinearProgram, LinearAnswer]]
+"""Builds and solves the relaxation of LP1, with merged purchases, within so many seconds."""
+
+
+@checked
+@stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: _unsolved(given, seconds))
+def linear_program_within(
+    problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf, engine: str = "highs"
+) -> LimitedSolution:
+    """LP1's relaxation as arrays, by any engine for linear programs, and the best of its point's level sets within the budget.
+
+    Parameters
+    ----------
+    budget
+        B >= 0: the largest cost of an average example, in the unit of the prices.
+    time_limit
+        seconds for building and solving, see `solvers.programs.stoppable`. If no point was found in time, `relaxation` is the
+        best pruning free of charge.
+    engine
+        a name in `solvers.programs.engines.LINEAR_ENGINES`.
+
+    Raises
+    ------
+    InvalidInputError
+        for a budget that is negative or not a number, and an unknown engine.
+    SolverFailedError
+        if the engine fails.
+    InterruptedSolveError
+        on Ctrl-C.
+    """
+    started, limit, solver = time.perf_counter(), limit_of_mean_cost(problem, budget), engine_named(engine)
+
+    def solved(seconds: float) -> tuple[LinearProgram, LinearAnswer]:
+        program = program_of(problem, "LP1", budget=budget, relax=True, merge=True)
+        return program, solver(program, time_limit=max(0.0, seconds - (time.perf_counter() - started)))
+
+    return _relaxed(problem, limit, solved, time_limit, started)
+
+
+@checked
+@stoppable(program_nonzeros, MOST_PYOMO_NONZEROS, lambda given, seconds: _unsolved(given, seconds))
+def pyomo_within(problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf) -> LimitedSolution:
+    """LP1's relaxation as a Pyomo model, solved by HiGHS. Parameters and errors as in `linear_program_within`."""
+    started, limit = time.perf_counter(), limit_of_mean_cost(problem, budget)
+
+    def solved(seconds: float) -> tuple[LinearProgram, LinearAnswer]:
+        with naming_extras():
+            from formulations.models import FORMULATIONS
+
+        model = FORMULATIONS["LP1"](problem, budget=budget, relax=True, merge=True)
+        return solve_model(model, time_limit=max(0.0, seconds - (time.perf_counter() - started)))
+
+    return _relaxed(problem, limit, solved, time_limit, started)
+
+
+@checked
+def integer_program_within(problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf) -> LimitedSolution:
+    """LP1 in 0-1 variables by HiGHS' branch and bound, after its relaxation. Parameters and errors as above.
+
+    The bound beyond that of the relaxation is HiGHS' own, less what its tolerances may hide: nothing proves it.
+    """
+    started = time.perf_counter()
+    found = linear_program_within(problem, budget, time_limit=time_limit)
+    if found.stopped is not StopReason.CONVERGED or found.relaxation.is_integral:
+        return found
+    seconds_left = max(0.0, time_limit - (time.perf_counter() - started))
+    branched = _branch_and_bound(problem, budget, time_limit=seconds_left)
+    claimed = [Pruning(problem, kept) for kept in branched.kept]
+    within = [found.pruning, *(pruning for pruning in claimed if pruning.exact_cost <= found.at_most[0])]
+    best = max(within, key=lambda pruning: pruning.integer_gain)
+    stats = {**branched.stats, "seconds": time.perf_counter() - started}
+    bound = max(found.bound, raised(problem, branched.bound))
+    return budget_solution(problem, found.at_most[0], best, bound, found.relaxation, stopped=branched.stopped, stats=stats)
+
+
+@dataclass(frozen=True, eq=False)
+class _Branched:
+    """The splits of each pruning that branch and bound claims to be optimal, and the bound that it claims."""
+
+    kept: tuple[NDArray[np.bool_], ...]
+    bound: float
+    stopped: StopReason
+    stats: dict[str, float]
+
+
+def _not_branched(_: Given, seconds: float) -> _Branched:
+    return _Branched((), -math.inf, StopReason.TIME_LIMIT, {"seconds": seconds})
+
+
+@stoppable(program_nonzeros, MOST_NONZEROS, _not_branched)
+def _branch_and_bound(problem: PruningProblem, budget: Price, *, time_limit: float) -> _Branched:
+    """LP1 in 0-1 variables."""
+    started, rows = time.perf_counter(), one_row(problem, budget)
+    program = in_integers(program_of(problem, "LP1", budget=budget, merge=True), rows)
+    kept: list[NDArray[np.bool_]] = []
+    seconds_left = max(0.0, time_limit - (time.perf_counter() - started))
+    found = branch_within(program, rows, lambda pruning: kept.append(pruning.kept), time_limit=seconds_left)
+    return _Branched(tuple(kept), found.bound, found.last.stopped, program_stats(found.program, found.last, started))
+
+
+def _relaxed(problem: PruningProblem, budget: Fraction, solved: Solved, time_limit: float, started: float) -> LimitedSolution:
+    """The solution that follows from the relaxation's point and dual values."""
+    program, answer = solved(time_limit)
+    y, lam, row_dual = np.zeros(problem.ensemble.n_nodes), 0.0, None
+    if answer.row_dual is not None:
+        lam = max(0.0, -float(answer.row_dual[program.rows.of("budget")][0]))
+        row_dual = -answer.row_dual[program.rows.of("coupling")]
+    if answer.x is not None and answer.stopped is StopReason.CONVERGED:
+        y = np.where(problem.ensemble.is_split, splits_kept(problem, program, answer.x), 0.0)
+        lower_to_parents(problem.ensemble.parent, y)
+    return _solution(problem, budget, y, lam, row_dual, answer.stopped, program_stats(program, answer, started))
+
+
+def _unsolved(given: Given, seconds: float) -> LimitedSolution:
+    """The solution where nothing was found in time."""
+    problem = given["problem"]
+    budget, y = limit_of_mean_cost(problem, given["budget"]), np.zeros(problem.ensemble.n_nodes)
+    return _solution(problem, budget, y, 0.0, None, StopReason.TIME_LIMIT, {"seconds": seconds})
+
+
+def _solution(
+    problem: PruningProblem,
+    budget: Fraction,
+    y: NDArray[np.float64],
+    lam: float,
+    row_dual: NDArray[np.float64] | None,
+    stopped: StopReason,
+    stats: dict[str, float],
+) -> LimitedSolution:
+    """What is proven of a point, which keeps whatever is free of charge, and of the coupling rows' dual values; None: zeros."""
+    kept = np.maximum(np.clip(y, 0.0, 1.0), free_of_charge(problem, "smallest"))
+    pruning, mixture = best_of_levels(problem, kept, budget, lam)
+    columns = usage_columns(problem, merge=True)
+    dual = np.zeros(columns.node.size) if row_dual is None else row_dual
+    bound = max(bound_within(problem, columns, dual, budget, rate) for rate in {exact(lam, "lam"), Fraction(mixture.lam)})
+    return budget_solution(problem, budget, pruning, bound, mixture, stopped=stopped, stats=stats)

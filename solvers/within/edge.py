@@ -1,0 +1,169 @@
+"""Bounds of a core: the hull edge in which its budget lies, and what reduced costs fix.
+
+For every lambda = p / q >= 0 and every closure y of the core within the room,
+
+    q gain(y)  <=  V(lambda) + p room,        V(lambda) = max over closures of  q gain - p cost                             (1)
+
+V is a minimum cut, in integers, so with ``gained`` the least of
+
+    gained + floor((V + p room) / q)                                                                                    (2)
+
+over the lambdas tried is a bound. It is least if one optimum at lambda fits the room and another exceeds it. The next lambda is
+the ratio of gain to cost of the splits between two such closures, the edge's ends, until the cut finds nothing better. If all
+gains of a whole core are multiples of a number, (2) is rounded down to such a multiple. In a window, only the lambdas between its
+`low` and `high` are allowed.
+
+Where a core has several limits, the costs and the room are those of its surrogate row.
+
+A cut's duals share the prices of the purchases among the splits, so that the trees are independent. With profits less duals,
+
+    V  =  sum over trees of their best closures                                                                          (3)
+    V_h(kept), V_h(pruned):  the same with h forced in or out, by one pass up the trees and one pass down                 (4)
+
+and a pruning that keeps (prunes) h gains at most  gained + floor((V_h + p room) / q). If that is at most the incumbent's gain, h
+is pruned (kept).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.closures.cut import best_closure
+from solvers.closures.subproblem import MAX_PRODUCT
+from solvers.closures.tree_pass import forced
+from solvers.within.core import KnapsackCore
+from solvers.within.effort import Effort
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetEdge:
+    """The edge of a core's hull on which the budget lies."""
+
+    # the core after the cheaper end is taken and all splits outside the dearer end are pruned. It has no splits if nothing is
+    # left to decide: the cheaper end is then an optimum of a whole core.
+    between: KnapsackCore
+    lam: Fraction  # the edge's slope, gain per cost in integers; 0 if all of the core fits
+    bound: int  # (2), a bound of the whole gain
+    cuts: int  # the number of cuts made
+    proven_at: Fraction | None = None  # the lambda of the bound; None: without a cut
+    met: tuple[NDArray[np.int32], ...] = ()  # the best closures of the core at the lambdas tried, by their splits
+
+
+def edge_of(
+    core: KnapsackCore,
+    *,
+    first_lam: Fraction | None = None,
+    goal: int,
+    most_cuts: int | None = None,
+    effort: Effort | None = None,
+) -> BudgetEdge:
+    """The edge of a trimmed core. The search for it ends early as soon as the bound is at most `goal`.
+
+    Parameters
+    ----------
+    first_lam
+        the first lambda to try, mostly that of a similar core; ignored where it is not positive, or does not fit 62 bits.
+    most_cuts
+        stop after this many cuts, with the bound so far; None: no limit.
+    effort
+        what may be spent; at least one cut is made. None: as much as it takes.
+    """
+    effort = effort or Effort()
+    if core.is_exceeded and core.high is None:
+        return BudgetEdge(core, core.low, goal, 0)
+    step = core.step if core.is_whole else 1
+    part, bound, cuts, proven_at = replace(core, uses=None), None, 0, None
+    met: list[NDArray[np.int32]] = []
+    while True:
+        ends = _between_ends(part)
+        wanted = first_lam if first_lam is not None and cuts == 0 and _can_be_tried(part, first_lam) else ends
+        lam = _allowed(core, wanted)
+        if lam == 0:
+            part = part.take(np.ones(part.nodes.size, dtype=bool))
+            met.append(np.concatenate([core.nodes[:0], *part.taken[len(core.taken) :]]))
+            if bound is None or part.gained < bound:
+                bound, proven_at = part.gained, lam
+            return BudgetEdge(part, lam, bound, cuts, proven_at, tuple(met))
+        network, shift = part.cut_at(lam)
+        closure = best_closure(network)
+        effort.count_cut(part)
+        cuts += 1
+        # the gain of what was taken is a multiple of the step too
+        met.append(np.concatenate([part.nodes[closure.keep], *part.taken[len(core.taken) :]]))
+        most = part.gained - core.gained + ((closure.value << shift) + lam.numerator * part.room) // lam.denominator
+        most = core.gained + most // step * step
+        if bound is None or most < bound:
+            bound, proven_at = most, lam
+        late = cuts == most_cuts or effort.is_over
+        nothing = closure.value == 0 if not shift else not closure.keep.any() or closure.keep.all()
+        if bound <= goal or late or (lam == ends and nothing):
+            return BudgetEdge(part, lam, bound, cuts, proven_at, tuple(met))
+        fits = part.cost_of(closure.keep) <= part.room
+        part = part.take(closure.keep) if fits else part.within(closure.keep)
+        if lam != wanted and fits == (lam == core.low):
+            # only a lambda outside the window would lower the bound further
+            nothing_open = part.within(np.zeros(part.nodes.size, dtype=bool))
+            return BudgetEdge(nothing_open, lam, bound, cuts, proven_at, tuple(met))
+
+
+def _can_be_tried(part: KnapsackCore, lam: Fraction) -> bool:
+    """Whether a lambda that comes from elsewhere is positive and fits this part's integers."""
+    return lam > 0 and (part.rounded or part.largest_product(lam) < MAX_PRODUCT)
+
+
+def _between_ends(part: KnapsackCore) -> Fraction | None:
+    """The next lambda: 0 if all splits fit; None, for infinity, if those taken exceed the room; else total gain / total cost."""
+    if part.room < 0:
+        return None
+    return Fraction(0) if part.total_cost <= part.room else Fraction(part.total_gain, part.total_cost)
+
+
+def _allowed(core: KnapsackCore, lam: Fraction | None) -> Fraction:
+    """The nearest lambda that the core's window allows."""
+    if core.high is not None and (lam is None or lam > core.high):
+        return core.high
+    assert lam is not None, "a core with a room below 0 needs a highest lambda"
+    return max(core.low, lam)
+
+
+Decided = Callable[[NDArray[np.int32], NDArray[np.int32]], None]
+
+REPEAT_SHARE = 0.1
+"""Fixing is repeated as long as it decides at least this part of the splits."""
+
+
+def fixed(
+    core: KnapsackCore, lam: Fraction, goal: int, effort: Effort | None = None, decided_at: Decided | None = None
+) -> KnapsackCore | None:
+    """The core after (4) fixed all splits that are decided in every pruning with a gain above `goal`; None if there is none.
+
+    `decided_at` is called with the splits that are fixed in and out, whenever some are.
+    """
+    effort = effort or Effort()
+    while core.nodes.size and lam > 0 and not effort.is_over:
+        effort.count_cut(core)
+        network, shift = core.cut_at(lam)
+        charge = np.zeros(core.nodes.size, dtype=np.int64)
+        np.add.at(charge, core.tail, best_closure(network).duals())
+        ends = forced(core.parent, network.profit - charge)
+        # a gain of at least goal + 1 needs q (goal + 1 - gained) <= V_h + p room
+        limit = (goal + 1 - core.gained) * lam.denominator - lam.numerator * core.room
+        limit = -(-limit >> shift)
+        must, cannot = ends.pruned < limit, ends.kept < limit
+        if decided_at is not None and (must | cannot).any():
+            decided_at(core.nodes[must], core.nodes[cannot])
+        if (must & cannot).any() or (core.is_whole and not core.fits(must)):
+            return None
+        decided = int(must.sum()) + int(cannot.sum())
+        if decided == 0:
+            return core
+        size = core.nodes.size
+        core = core.within(~cannot).take(must[~cannot]).trimmed()
+        if decided < REPEAT_SHARE * size:
+            return core
+    return core

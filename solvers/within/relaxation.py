@@ -1,0 +1,221 @@
+"""The relaxation of LP1 with any number of limits: multipliers by cutting planes, the optimum as a mixture of few prunings.
+
+    minimise  sum_k alpha_k error_k                                                                                         (1)
+    limits       sum_k alpha_k use_{r,k} <= B_r          for every row r                 dual -mu_r <= 0                    (2)
+    convexity    sum_k alpha_k = 1                                                                                          (3)
+
+A column k is a pruning of the whole forest. IP3's polytope has integral vertices, so each of its points is a mixture of prunings,
+and an optimum of (1) to (3) mixes at most one more than there are tight limits. Columns come from two sources. A closure at
+multipliers near the master's gives one, and the bound D(mu) (`solvers.within.oracle`). And the mixture itself gives some:
+error is modular and every use is submodular in the kept splits, so for prunings K and L
+
+    error(K u L) + error(K n L) = error(K) + error(L),        use_r(K u L) + use_r(K n L) <= use_r(K) + use_r(L)            (4)
+
+and the level sets of sum_k alpha_k y_k, which are nested, mix to the same error and use no more of anything. They cost no
+closure.
+
+A limit on every example has a row for each; the master gets those that its mixture breaks.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import StopReason
+from formulations.errors import SolverFailedError
+from solvers.closures.tree_pass import free_of_charge, without_prices
+from solvers.within.oracle import LagrangianOracle, Priced
+
+GAP = 1e-9
+"""Relative gap at which the multipliers are good enough."""
+
+SMOOTHING = 0.15
+"""Weight of the best bound's multipliers where the next ones are tried."""
+
+INEXACT = 0.03
+"""Relative gap of a closure, as a share of the gap that is open: a better one would be wasted."""
+
+ROUNDING = 1e-13
+"""What floating point may hide, as a share of the error of the all-roots forest."""
+
+MOST_ROUNDS = 500
+"""Most closures of one relaxation. With a few limits ten to fifty are enough."""
+
+LEAST_UNIT = 1e-9
+"""Rows of the master are in units of their limits, or of this share of the largest use of a column."""
+
+MOST_ENRICHED = 3
+"""How often in a round the mixture is split into its level sets and solved again."""
+
+MOST_NEW_ROWS = 10
+"""Rows that enter at a time where a limit is about every example."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A pruning, its error, and what it uses of every row; float64, shape (R,)."""
+
+    kept: NDArray[np.bool_]
+    error: float
+    use: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LimitsRelaxation:
+    """The relaxation's optimum."""
+
+    value: float  # error of the mixture, up to rounding errors; inf where the mixture breaks a row
+    proof: Priced  # the closure of the best bound
+    # float64, shape (R,): by how much the error falls for another unit of each limit, at the master's optimum.
+    mu: NDArray[np.float64]
+    mixture: tuple[tuple[Column, float], ...]  # prunings with their weights, which sum to 1
+    columns: tuple[Column, ...]  # all that were found on the way
+    rounds: int  # closures
+    stopped: StopReason
+
+    @property
+    def bound(self) -> float:
+        """Proven."""
+        return self.proof.bound
+
+
+def best_mixture(
+    error: NDArray[np.float64], use: NDArray[np.float64], room: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(1) to (3): the weights of the columns, float64, shape (c,), and the multipliers of the limits, shape (R,).
+
+    Parameters
+    ----------
+    error, use, room
+        float64, shape (c,), (c, R) and (R,): some column fits.
+    """
+    unit = np.maximum(room, LEAST_UNIT * use.max(axis=0, initial=0.0))
+    unit[unit == 0.0] = 1.0
+    scale = float(error.max() - error.min()) or 1.0
+    found = optimize.linprog(
+        (error - error.min()) / scale,
+        A_ub=(use / unit).T if room.size else None,
+        b_ub=room / unit if room.size else None,
+        A_eq=np.ones((1, error.size)),
+        b_eq=np.ones(1),
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if found.x is None:
+        raise SolverFailedError(f"HiGHS ended a master over prunings with the status {found.status}: {found.message}")
+    weights = np.maximum(found.x, 0.0)
+    mu = np.maximum(-found.ineqlin.marginals, 0.0) * scale / unit if room.size else np.zeros(0)
+    return weights / max(float(weights.sum()), 1e-300), mu
+
+
+class LimitsMaster:
+    """(1) to (3) on some rows."""
+
+    def __init__(self, oracle: LagrangianOracle) -> None:
+        self.oracle = oracle
+        self.columns: list[Column] = []
+        self._known: set[bytes] = set()
+        self.at_most = oracle.rows.at_most
+        self.active = np.flatnonzero(~oracle.rows.made_when_broken)
+        self.alpha, self.mu, self.value = np.zeros(0), np.zeros(self.at_most.size), math.inf
+
+    def add(self, kept: NDArray[np.bool_]) -> bool:
+        """Add a pruning; whether it is new."""
+        key = np.packbits(kept).tobytes()
+        if key in self._known:
+            return False
+        self._known.add(key)
+        error = self.oracle.error(Pruning(self.oracle.user_problem, kept))
+        self.columns.append(Column(kept, error, self.oracle.uses(kept)))
+        return True
+
+    def solve(self) -> None:
+        """The optimum of (1) to (3) over the columns, and its duals."""
+        error = np.array([c.error for c in self.columns])
+        use = np.array([c.use[self.active] for c in self.columns]).reshape(error.size, self.active.size)
+        self.alpha, mu = best_mixture(error, use, self.at_most[self.active])
+        self.value = float(self.alpha @ error)
+        self.mu = np.zeros(self.at_most.size)
+        self.mu[self.active] = mu
+
+    def enrich(self) -> None:
+        """(4), until it finds nothing new."""
+        for _ in range(MOST_ENRICHED):
+            kept = level_sets([(c.kept, a) for c, a in zip(self.columns, self.alpha, strict=True) if a > 1e-12])
+            if sum(self.add(k) for k in kept) == 0:
+                return
+            self.solve()
+
+    def broken(self) -> NDArray[np.int64]:
+        """The rows that the mixture breaks and that are not active, the most broken ones."""
+        used = np.array([c.use for c in self.columns]).T @ self.alpha
+        size = np.maximum(self.at_most, 1e-12 * used)
+        over = (used - self.at_most) / np.where(size > 0, size, 1.0)
+        over[self.active] = 0.0
+        worst = np.argsort(-over, kind="stable")[:MOST_NEW_ROWS]
+        return worst[over[worst] > 1e-7]
+
+    def mixture(self) -> tuple[tuple[Column, float], ...]:
+        """The columns with a weight."""
+        return tuple((c, float(a)) for c, a in zip(self.columns, self.alpha, strict=True) if a > 0)
+
+
+def level_sets(mixture: list[tuple[NDArray[np.bool_], float]]) -> list[NDArray[np.bool_]]:
+    """The prunings {y >= theta} of a mixture y, the smallest first."""
+    if len(mixture) < 2:
+        return [kept for kept, _ in mixture]
+    y = sum(weight * kept for kept, weight in mixture)
+    assert not isinstance(y, int), "there are at least two"
+    levels = np.unique(np.round(y, 9))
+    return [y >= theta - 5e-10 for theta in levels[levels > 0][::-1]]
+
+
+def relax(oracle: LagrangianOracle, *, deadline: float = math.inf) -> LimitsRelaxation:
+    """Solve (1) to (3) up to the gap `GAP` relative to the error of the all-roots forest less the bound.
+
+    Multipliers are tried between the master's and those of the best bound, and at the master's own where that brings nothing.
+
+    Parameters
+    ----------
+    deadline
+        of `time.perf_counter`.
+    """
+    problem, master = oracle.rows.metered, LimitsMaster(oracle)
+    for kept in (free_of_charge(problem, "smallest"), without_prices(problem, "smallest")):
+        master.add(kept)
+    best, roots = oracle.solve(np.zeros(master.at_most.size)), float(oracle.roots)
+    rounds, stopped, exact = 0, StopReason.CONVERGED, True
+    while True:
+        master.solve()
+        master.enrich()
+        span = max(roots - best.bound, 1e-300)
+        open_gap = (master.value - best.bound) / span
+        if open_gap <= GAP or master.value - best.bound <= ROUNDING * roots:
+            new = master.broken()
+            if new.size == 0:
+                break
+            master.active, exact = np.union1d(master.active, new), True
+            continue
+        if rounds >= MOST_ROUNDS or time.perf_counter() >= deadline:
+            stopped = StopReason.ITERATION_LIMIT if rounds >= MOST_ROUNDS else StopReason.TIME_LIMIT
+            break
+        mu = master.mu if exact else SMOOTHING * best.mu + (1 - SMOOTHING) * master.mu
+        found = oracle.solve(mu, gap=min(1e-3, INEXACT * open_gap), time_limit=max(0.0, deadline - time.perf_counter()))
+        rounds += 1
+        if not master.add(found.kept) and found.bound <= best.bound:
+            if exact:
+                stopped = StopReason.STALLED
+                break
+            exact = True
+        else:
+            exact = False
+        best = max(best, found, key=lambda priced: priced.bound)
+    value = master.value if master.broken().size == 0 else math.inf
+    return LimitsRelaxation(value, best, master.mu, master.mixture(), tuple(master.columns), rounds, stopped)

@@ -1,0 +1,398 @@
+"""Branch and bound on a core: best bound first. Every node computes a hull edge, fixes splits and fills a pruning greedily.
+
+The split to branch on is chosen by an estimate of how much each branch lowers the bound; no cuts are needed. The splits between
+the edge's two ends have the gain G and the cost C > r, where r is the room, and lambda = G / C. For a split h among them,
+
+    kept:    h and its ancestors cost c and gain g. The edge then starts at (c, g), lower than the old one by  lambda c - g,  so
+             the bound at r falls by about  (lambda c - g) (C - r) / (C - c)                                              (1)
+    pruned:  h and the splits below it gain g', and c' is the cost that they alone pay. The edge then ends at (C - c', G - g'),
+             and the bound falls by about  (g' - lambda c') r / (C - c')                                                  (2)
+
+If one of them exceeds the gap, that branch probably holds no better pruning, and one or two cuts may prove it. This is a probe.
+
+Where a core has several limits, a node looks for a better surrogate row, too (`solvers.within.directions`), and a pruning is
+filled from each closure met that keeps to all limits. What was decided by which multipliers is logged (`solvers.within.log`): a
+proof is made of it afterwards.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from formulations.compiled import njit
+from solvers.closures.tree_pass import subtree_sums
+from solvers.within.core import KnapsackCore, chain_sums, filled
+from solvers.within.directions import Column, best_direction, columns_of, halved, still_columns
+from solvers.within.edge import BudgetEdge, edge_of, fixed
+from solvers.within.effort import Effort
+from solvers.within.log import Log
+
+LARGER_WEIGHT = 0.1
+"""The weight of the larger of (1) and (2) in the order of splits; the smaller one has the weight 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """By how much each branch of each split lowers the bound; float64, shape (k,) each.
+
+    `kept` is (1), `lam` is the edge's slope in that branch, `pruned` is (2).
+    """
+
+    kept: NDArray[np.float64]
+    lam: NDArray[np.float64]
+    pruned: NDArray[np.float64]
+
+    def order(self) -> NDArray[np.int64]:
+        """The splits, most promising first: by the smaller of both estimates, plus `LARGER_WEIGHT` times the larger."""
+        score = np.minimum(self.kept, self.pruned) + LARGER_WEIGHT * np.maximum(self.kept, self.pruned)
+        return np.argsort(-score, kind="stable")
+
+
+def estimates(part: KnapsackCore) -> Estimates:
+    """(1) and (2)."""
+    total_cost, total_gain, room = float(part.total_cost), float(part.total_gain), float(part.room)
+    lam = total_gain / total_cost
+    cost = chain_sums(part.parent, part.own_cost()).astype(float)
+    gain = chain_sums(part.parent, part.gain).astype(float)
+    cost_left = np.maximum(total_cost - cost, 1e-9)
+    kept = np.where(cost <= room, (lam * cost - gain) * (total_cost - room) / cost_left, total_gain * room / total_cost)
+    below = subtree_sums(part.parent, part.gain).astype(float)
+    alone = subtree_sums(part.parent, _alone(part)).astype(float)
+    cost_without = np.maximum(total_cost - alone, 1e-9)
+    pruned = np.where(cost_without > room, (below - lam * alone) * room / cost_without, total_gain * room / total_cost)
+    return Estimates(kept, np.where(cost <= room, (total_gain - gain) / cost_left, lam), pruned)
+
+
+def _alone(part: KnapsackCore) -> NDArray[np.int64]:
+    """The price of evaluation plus the purchases that no other split needs."""
+    own = part.evaluation.copy()
+    single = np.bincount(part.head, minlength=part.price.size)[part.head] == 1
+    np.add.at(own, part.tail[single], part.price[part.head[single]])
+    return own
+
+
+@njit(cache=True)
+def with_ancestors(parent, node):  # type: ignore[no-untyped-def]
+    """A split and its ancestors; bool, shape (k,)."""
+    mark = np.zeros(parent.shape[0], dtype=np.bool_)
+    while node >= 0:
+        mark[node] = True
+        node = parent[node]
+    return mark
+
+
+@njit(cache=True)
+def without_below(parent, node):  # type: ignore[no-untyped-def]
+    """All splits except one and those below it; bool, shape (k,)."""
+    mark = np.ones(parent.shape[0], dtype=np.bool_)
+    mark[node] = False
+    for h in range(node + 1, parent.shape[0]):
+        if parent[h] >= 0 and not mark[parent[h]]:
+            mark[h] = False
+    return mark
+
+
+MOST_OPEN = 3000
+"""With more open nodes the search goes depth first, so that memory stays bounded."""
+
+ONE_TRIAL_ARCS = 20_000
+"""With more usage arcs only one split is tried, because cuts are then expensive."""
+
+PROBE_CUTS = 2
+"""Most cuts of a probe."""
+
+MOST_FAILED_PROBES = 2
+"""A node is branched on after this many probes without success."""
+
+MOST_TURNS, MOST_FIRST_TURNS = 3, 30
+"""Most new surrogate rows that a node tries, and the first node."""
+
+MOST_COLUMNS = 40
+"""Closures that a node hands on to its children."""
+
+MOST_TRIALS = 4
+"""Most splits whose two branches are solved before one of the splits is chosen."""
+
+
+@dataclass(order=True, frozen=True)
+class OpenNode:
+    """A node of the search: a core with its edge. The heap returns the smallest `minus_bound` first, among equals the oldest."""
+
+    minus_bound: int
+    number: int
+    core: KnapsackCore = field(compare=False)
+    edge: BudgetEdge = field(compare=False)
+    log: Log = field(compare=False)
+    columns: tuple[Column, ...] = field(compare=False, default=())  # closures of the core, where it has several limits
+
+
+Offer = Callable[[KnapsackCore], int]
+"""Called with a core: takes note of its taken splits as a pruning, and returns the gain to beat."""
+
+
+class Search:
+    """The state of one branch and bound.
+
+    Parameters
+    ----------
+    core
+        the splits to decide.
+    goal
+        gain of the incumbent.
+    offer
+        called with every pruning found.
+    effort
+        what may be spent.
+    first_lam
+        the first lambda to try, gain per cost in integers.
+    gain_unit
+        what an integer gain stands for.
+    """
+
+    def __init__(
+        self, core: KnapsackCore, goal: int, offer: Offer, effort: Effort, first_lam: Fraction, gain_unit: Fraction
+    ) -> None:
+        self.goal = goal
+        self.gain_unit = gain_unit
+        self.log = Log()
+        self.offer = offer
+        self.effort = effort
+        self.nodes = 0
+        self.cuts = 0
+        self.left_splits = core.nodes.size
+        self.open: list[OpenNode] = []
+        self._root: KnapsackCore | None = core
+        self._first_lam = first_lam
+        self._current: OpenNode | None = None
+        self._missed = goal
+        self._number = 0
+
+    @property
+    def bound(self) -> int | None:
+        """No pruning of the core gains more; None before the first node was solved."""
+        if self._root is not None:
+            return None
+        branched = [] if self._current is None else [-self._current.minus_bound]
+        return max(self.goal, self._missed, *branched, *(-n.minus_bound for n in self.open[:1]))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether branching can still lower the bound."""
+        return bool(self.open) and -self.open[0].minus_bound > max(self.goal, self._missed)
+
+    def run(self) -> Iterator[None]:
+        """Branch until no node is open or the effort is spent; yields after every node."""
+        if self._root is not None:
+            root = self._solved(self._root, self._first_lam, self.log)
+            self._root = None
+            self.left_splits = 0 if root is None else root.core.nodes.size
+            if root is not None:
+                heapq.heappush(self.open, root)
+            yield
+        while self.is_open and not self.effort.is_over:
+            # a node that Ctrl-C leaves half branched still counts in the bound
+            self._current = self._next()
+            if -self._current.minus_bound > self.goal:
+                for child in self._branches(self._current):
+                    heapq.heappush(self.open, child)
+                self.nodes += 1
+            self._current = None
+            yield
+
+    def _next(self) -> OpenNode:
+        """The node with the best bound; if too many are open, the last one of the heap, which is mostly the newest."""
+        return heapq.heappop(self.open) if len(self.open) <= MOST_OPEN else self.open.pop()
+
+    def _branches(self, node: OpenNode) -> list[OpenNode]:
+        """The two children of the node for the best of some promising splits, or what probing leaves of the node."""
+        between = node.edge.between
+        if not between.nodes.size:  # the surrogate row has no edge: limits without a multiplier are broken
+            return self._children(node, halved(node.core, node.columns), node.log)
+        estimate = estimates(between)
+        smaller, log = self._probed(node, estimate)
+        if smaller is None:
+            return []
+        if smaller.nodes.size < node.core.nodes.size:
+            child = self._solved(smaller, node.edge.lam, log, -node.minus_bound, node.columns)
+            return [] if child is None else [child]
+        chosen: list[OpenNode] = []
+        least = None
+        for h in estimate.order()[: MOST_TRIALS if between.tail.size <= ONE_TRIAL_ARCS else 1]:
+            tried = Log()
+            children = self._children(node, int(np.searchsorted(node.core.nodes, between.nodes[h])), tried)
+            worst = (max((-c.minus_bound for c in children), default=0), sum(-c.minus_bound for c in children))
+            if len(children) < 2 or least is None or worst < least:
+                chosen, least = children, worst
+                node.log.branch_as(tried)
+            if len(children) < 2 or self.effort.is_over:
+                break
+        return chosen
+
+    def _probed(self, node: OpenNode, estimate: Estimates) -> tuple[KnapsackCore | None, Log]:
+        """The node's core without branches that probes prove to hold nothing better, None if no branch is left; and its log."""
+        core, gap, log = node.core, -node.minus_bound - self.goal, node.log
+        likely = np.maximum(estimate.kept, estimate.pruned)
+        failures = 0
+        for h in np.argsort(-likely, kind="stable"):
+            if likely[h] < gap or failures == MOST_FAILED_PROBES or self.effort.is_over:
+                break
+            place = int(np.searchsorted(core.nodes, node.edge.between.nodes[h]))
+            if place == core.nodes.size or core.nodes[place] != node.edge.between.nodes[h]:
+                continue
+            keeping = bool(estimate.kept[h] >= estimate.pruned[h])
+            split = Log(log.at)
+            empty = self._is_empty(branch(core, place, keep=keeping), estimate.lam[h] if keeping else None, node.edge.lam, split)
+            if not empty:
+                failures += 1
+                continue
+            left = Log(log.at)
+            log.branch(int(core.nodes[place]), **{"kept" if keeping else "pruned": split, "pruned" if keeping else "kept": left})
+            log, other = left, branch(core, place, keep=not keeping)
+            if other is None or not other.nodes.size:
+                return other, log
+            core = other
+        return core, log
+
+    def _is_empty(self, core: KnapsackCore | None, estimated_lam: float | None, lam: Fraction, log: Log) -> bool:
+        """Whether a probe proves that a branch holds nothing better."""
+        if core is None:
+            return True
+        if estimated_lam is not None:
+            lam = Fraction(estimated_lam).limit_denominator(max(1, int(lam.denominator)))
+        edge = edge_of(core.trimmed(), first_lam=lam, goal=self.goal, most_cuts=PROBE_CUTS, effort=self.effort)
+        self.cuts += edge.cuts
+        log.proven(core, edge)
+        return edge.bound <= self.goal
+
+    def _children(self, node: OpenNode, place: int, log: Log) -> list[OpenNode]:
+        """The branches of one split that may hold something better."""
+        children, logs = [], (Log(node.log.at), Log(node.log.at))
+        log.branch(int(node.core.nodes[place]), pruned=logs[0], kept=logs[1])
+        for keep, mine in enumerate(logs):
+            core = branch(node.core, place, keep=bool(keep))
+            child = None if core is None else self._solved(core, node.edge.lam, mine, -node.minus_bound, node.columns)
+            if child is not None:
+                children.append(child)
+        return children
+
+    def _solved(
+        self, core: KnapsackCore, first_lam: Fraction, log: Log, inherited: int | None = None, columns: tuple[Column, ...] = ()
+    ) -> OpenNode | None:
+        """A node with the core's edge, after fixing; None if the core holds nothing better than the goal."""
+        for fixing in (True, True, False):
+            core = core.trimmed()
+            core, edge, columns = self._edge(core, first_lam, log, columns)
+            bound = edge.bound if inherited is None else min(inherited, edge.bound)
+            if bound <= self.goal:
+                return None
+            between = edge.between
+            self._fill(core, edge)
+            if not (between.nodes.size or (core.uses is not None and core.nodes.size)):
+                self._missed = max(self._missed, bound)
+                return None
+            if bound <= self.goal:
+                return None
+            if fixing and edge.lam > 0:
+                after = Log(log.at)
+                smaller = fixed(core, edge.lam, self.goal, self.effort, after.decided)
+                self.cuts += 1
+                log.fix(core, edge.lam, after)
+                log = after
+                if smaller is None:
+                    return None
+                if smaller.nodes.size < core.nodes.size:
+                    core, first_lam = smaller, edge.lam
+                    continue
+            break
+        self._number += 1
+        return OpenNode(-bound, self._number, core, edge, log, columns)
+
+    def _edge(
+        self, core: KnapsackCore, first_lam: Fraction, log: Log, columns: tuple[Column, ...]
+    ) -> tuple[KnapsackCore, BudgetEdge, tuple[Column, ...]]:
+        """The edge of a core, at the best surrogate row that a few steps find; the core at that row, and the closures met."""
+        edge = edge_of(core, first_lam=first_lam, goal=self.goal, effort=self.effort)
+        self.cuts += edge.cuts
+        log.proven(core, edge)
+        if core.uses is None:
+            return core, edge, ()
+        columns = (*still_columns(core, columns), *columns_of(core, edge))
+        for _ in range(MOST_TURNS if self.nodes else MOST_FIRST_TURNS):
+            if edge.bound <= self.goal or self.effort.is_over:
+                break
+            direction = best_direction(core, columns, self.gain_unit)
+            if direction is None:
+                break
+            turned = core.at_direction(direction, self.gain_unit)
+            if turned is None:
+                break
+            found = edge_of(turned, first_lam=1 / turned.surrogate.unit, goal=self.goal, effort=self.effort)
+            self.cuts += found.cuts
+            more = columns_of(turned, found)
+            new = [column for column in more if all(column != known for known in columns)]
+            columns = (*columns, *new)
+            if found.bound < edge.bound:
+                core, edge = turned, found
+                log.proven(core, edge)
+            elif not new:
+                break
+        return core, edge, columns[-MOST_COLUMNS:]
+
+    def _fill(self, core: KnapsackCore, edge: BudgetEdge) -> None:
+        """Offer prunings: the edge's cheaper end filled; of several limits the closures met that keep to them, filled."""
+        if core.uses is None:
+            self.goal = max(self.goal, self.offer(edge.between.take(filled(edge.between))))
+            return
+        tried = [np.zeros(core.nodes.size, dtype=bool), *(np.isin(core.nodes, met) for met in edge.met[-2:])]
+        for keep in tried:
+            if core.fits(keep):
+                base = core.take(keep)
+                self.goal = max(self.goal, self.offer(base.take(filled(base))))
+
+
+def branch(core: KnapsackCore, place: int, *, keep: bool) -> KnapsackCore | None:
+    """The core with a split kept or pruned; None if the split does not fit the room of a whole core."""
+    if not keep:
+        return core.within(without_below(core.parent, place))
+    chain = with_ancestors(core.parent, place)
+    return core.take(chain) if not core.is_whole or core.fits(chain) else None
+
+
+DISPLAY_DELAY = 1.0
+"""Seconds before anything is shown."""
+
+
+class GapProgress:
+    """Shows nodes, open nodes and the gap as a share of the gain; silent unless `shown`."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self._bar = tqdm(
+            bar_format="exact budget: {desc}, {n:,} nodes, {elapsed}",
+            file=sys.stderr,
+            leave=False,
+            disable=not shown,
+            delay=DISPLAY_DELAY,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bar.close()
+
+    def show(self, search: Search, relaxed: int) -> None:
+        """Update the line after a node; `relaxed` is the largest gain that the relaxation allows."""
+        bound = relaxed if search.bound is None else min(relaxed, search.bound)
+        gap = (bound - search.goal) / max(1, bound)
+        self._bar.set_description_str(f"gap {100 * gap:.4f} % of the gain, {len(search.open):,} open", refresh=False)
+        self._bar.update(1)
