@@ -7,7 +7,6 @@ from prunemodels import (
     datasets as datasets,
     deployment as deployment,
     engines as engines,
-    ensemble_loss as ensemble_loss,
     errors as errors,
     evaluation as evaluation,
     exits as exits,

@@ -29,7 +29,7 @@ ANSWERS = """
     AllPrunings CheapestPrunings MasterAnswer
     BoostedPath BoostedPruning BudgetTradeoff BuiltProgram CertifiedBudget DantzigWolfeSolution
     LimitUse LimitedSolution LimitsTradeoff
-    Deployment EnsemblePath Evaluation ExitPath ForestSize HeldOut HeldOutChange HeldOutCost MemoryNeeds
+    Deployment Evaluation ExitPath ForestSize HeldOut HeldOutChange HeldOutCost MemoryNeeds
     ModelForest OnDemandResult OnnxAgreement PathEvaluation PrunedForest LP1Relaxation PruningPath PruningProblem Relaxation
     Request Solution Timing TradeoffCurve Verdict Walk
     ShardedProblem ShardedSolution SmallForest

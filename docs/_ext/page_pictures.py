@@ -53,28 +53,7 @@ def rounds() -> Figure:
     return pm.plots.plot_history(pm.engines.dantzig_wolfe(problem, 0.01).history)
 
 
-def ensemble_loss() -> Figure:
-    """The forest's own loss, for prunings found for it and for those found for its trees."""
-    import matplotlib.pyplot as plt
-
-    import prunemodels as pm
-    from prunemodels.example import X_valid, costs, forest, y_valid
-
-    found = pm.ensemble_loss.ensemble_path(forest, X_valid, y_valid, costs=costs, lams=8)
-    trees = found.tree_path
-    rows = [pm.Pruning(trees.problem, trees.rows_kept > k) for k in range(len(trees))]
-    loss = [found.problem.loss_of(found.problem.of_pruning(row)) for row in rows]
-    figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-    axes.plot(trees.cost, loss, "s--", ms=4, color="#D55E00", label="found for the trees' errors")
-    axes.plot(found.cost, found.loss, "o-", ms=5, color="#0072B2", label="found for the forest's loss")
-    axes.set(xlabel="cost of a prediction", ylabel="Brier score of the forest", ylim=(0, None))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
-    plt.close(figure)
-    return figure
-
-
-DRAWN = {f.__name__: f for f in (cut, fractional_point, matrix, certificate, rounds, ensemble_loss)}
+DRAWN = {f.__name__: f for f in (cut, fractional_point, matrix, certificate, rounds)}
 """Every picture by the name of its file."""
 
 

@@ -6,7 +6,6 @@ budget is one limit, of the mean cost.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,12 +20,11 @@ from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import Budget, Limit
-from prunemodels.ensemble_loss.objective import ensemble_path
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.choosing import at_most, choose_row
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.costs import Costs
-from prunemodels.models.forests.error_samples import Errors, ErrorSample, Given, OutOfBag
+from prunemodels.models.forests.error_samples import Errors, Given
 from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
 from prunemodels.points import Rule
 from prunemodels.solving import solve
@@ -46,12 +44,11 @@ def prune_forest(
     lam: float | Fraction | None = None,
     max_error_increase: float | None = None,
     choose: Rule = "one_se",
-    errors: Errors | Literal["in-bag", "validation"] | None = None,
+    errors: Errors | Literal["in-bag", "validation"] = "in-bag",
     sample_weight: ArrayLike | None = None,
     evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
     method: Method = "best",
     time_limit: Seconds | None = None,
-    objective: Objective = "trees",
     misclassification_costs: ArrayLike | None = None,
 ) -> PrunedForest:
     """Prune a fitted forest: within a budget or other limits, at a lambda, up to an increase of the error, or by a rule.
@@ -87,15 +84,11 @@ def prune_forest(
         the rule if none of the four is given: ``"one_se"`` or ``"knee"``, see `prunemodels.evaluation.choosing`.
     errors
         where errors are measured: ``"in-bag"``, ``"validation"`` (on `X_valid` and `y_valid`), or an error sample. Default:
-        in-bag for the trees' errors, validation for the forest's loss. A rule is too optimistic if it chooses on the same data
-        on which the errors were measured.
+        in-bag. A rule is too optimistic if it chooses on the same data on which the errors were measured.
     sample_weight
         shape (N,), >= 0: a validation example stands for that many, in cost as in error.
     method, time_limit
         as in `prunemodels.solve`; for a budget and limits only.
-    objective
-        ``"trees"``: the mean error of the trees, exact. ``"ensemble"``: the Brier score (regression: squared error) of what the
-        forest predicts, see `ensemble_path`; lambdas are then in its units. It needs a budget or a lambda.
     misclassification_costs
         C[true class, predicted class] in the order of ``forest.classes_``, see `problem_from_forest`. All errors, also those of
         ``evaluate``, are then mean misclassification costs.
@@ -119,9 +112,7 @@ def prune_forest(
     cost 16.45, error 0.053
     cost 10.00, error 0.077
     """
-    goal = Goal.of(budget, limits, lam, max_error_increase, choose, method, time_limit, objective, misclassification_costs)
-    if errors is None:
-        errors = "in-bag" if objective == "trees" else "validation"
+    goal = Goal.of(budget, limits, lam, max_error_increase, choose, method, time_limit)
     on_validation = isinstance(errors, str) and errors == "validation"
     if y_valid is None and (goal.needs_labels or on_validation):
         why = "errors='validation'" if on_validation else "without budget and lam the choice"
@@ -130,19 +121,14 @@ def prune_forest(
         errors = Given(X_valid, y_valid, sample_weight)
     settings: dict[str, Any] = {"costs": costs, "errors": errors, "sample_weight": sample_weight}
     settings["evaluation_cost"] = evaluation_cost
-    if objective == "ensemble":
-        return prune_for_loss(goal, forest, X_valid, y_valid, **settings)
     problem = problem_from_forest(forest, X_valid, misclassification_costs=misclassification_costs, **settings)
     if goal.limits:
         # without the path, only the part of it that is needed is computed
         solution = solve(problem, limits=goal.limits, method=method, time_limit=time_limit, progress=None)
         pruned = apply_pruning(solution.pruning, forest)
-        return PrunedForest(pruned, solution.pruning, None, None, solution, None, None, forest, y_valid, not on_validation)
+        return PrunedForest(pruned, solution.pruning, None, None, solution, None, forest, y_valid, not on_validation)
     valid = X_valid, y_valid, sample_weight
     return prune_by(goal, forest, pruning_path(problem, progress=None), *valid, held_out=not on_validation)
-
-
-Objective = Literal["trees", "ensemble"]
 
 
 @dataclass(frozen=True)
@@ -154,8 +140,7 @@ class Goal:
     max_error_increase: float | None  # how much larger than the unpruned forest's the held-out error may be.
     rule: Rule  # the rule that chooses if none of the three is given.
     method: Method  # of `prunemodels.solve` for limits.
-    time_limit: float | None  # seconds: of the search within limits, and of the search for the forest's loss.
-    objective: Objective = "trees"  # whose error is minimised: the mean of the trees' errors, or the forest's own loss.
+    time_limit: float | None  # seconds: of the search within limits.
 
     @classmethod
     @checked
@@ -168,8 +153,6 @@ class Goal:
         choose: Rule,
         method: Method,
         time_limit: Seconds | None,
-        objective: Objective = "trees",
-        misclassification_costs: ArrayLike | None = None,
     ) -> Self:
         """Check all arguments before any work, and make the goal."""
         goals = {"budget": budget, "limits": limits, "lam": lam, "max_error_increase": max_error_increase}
@@ -182,19 +165,7 @@ class Goal:
         if limits is not None and not limits:
             raise InvalidInputError("limits is empty; give at least one, as [pm.Limit(10)]")
         within = tuple(limits or ()) if budget is None else (Limit(budget),)
-        if objective == "ensemble" and lam is None and not within:
-            raise InvalidInputError(
-                "objective is 'ensemble': give a budget or a lam; max_error_increase and choose look along the path of "
-                "objective='trees'"
-            )
-        if objective == "ensemble" and within and not (len(within) == 1 and within[0].is_plain):
-            raise InvalidInputError(
-                f"limits is {list(within)!r}, but the search for objective='ensemble' knows one limit of the mean cost; give a "
-                "budget, or take objective='trees'"
-            )
-        if objective == "ensemble" and misclassification_costs is not None:
-            raise InvalidInputError("objective is 'ensemble', whose loss has no misclassification_costs; leave one of them out")
-        return cls(within, lam, max_error_increase, choose, method, time_limit, objective)
+        return cls(within, lam, max_error_increase, choose, method, time_limit)
 
     @property
     def needs_labels(self) -> bool:
@@ -219,51 +190,4 @@ def prune_by(
         row = choose_row(evaluation, goal.rule) if limit is None else at_most(evaluation, float(limit))
     pruning = solution.pruning if solution else Pruning.unpruned(path.problem) if row is None else path[row]
     pruned = apply_pruning(pruning, forest)
-    return PrunedForest(pruned, pruning, path, row, solution, evaluation, None, forest, y, held_out and evaluation is None)
-
-
-def prune_for_loss(
-    goal: Goal,
-    forest: Any,
-    X: Any,
-    y: Any,
-    *,
-    costs: Costs,
-    errors: ErrorSample,
-    sample_weight: ArrayLike | None,
-    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64],
-) -> PrunedForest:
-    """Search prunings for the forest's loss at the goal's lambda, or near its budget, and return the best one found.
-
-    The loss is measured by `Given` or `OutOfBag`; any other error sample is refused. The lambda is loss per unit of cost.
-    """
-    if not isinstance(errors, Given | OutOfBag):
-        raise in_bag_refusal(errors)
-    budgets = [limit.at_most for limit in goal.limits]
-    path = ensemble_path(
-        forest,
-        X,
-        None,
-        costs=costs,
-        errors=errors,
-        lams=10 if goal.lam is None else [float(goal.lam)],
-        budgets=budgets,
-        sample_weight=sample_weight,
-        evaluation_cost=evaluation_cost,
-        time_limit=math.inf if goal.time_limit is None else goal.time_limit,
-    )
-    if budgets:
-        pruning = path.at_cost(budgets[0])
-    else:
-        assert goal.lam is not None  # `Goal.of` has checked it
-        pruning = path.at_lam(goal.lam)
-    pruned = apply_pruning(pruning, forest)
-    return PrunedForest(pruned, pruning, path.tree_path, None, None, None, path, forest, y, held_out=isinstance(errors, OutOfBag))
-
-
-def in_bag_refusal(errors: object) -> InvalidInputError:
-    """The error for an error sample that the forest was grown on."""
-    return InvalidInputError(
-        f"objective is 'ensemble', errors is {errors!r}; set errors to 'validation' or 'out-of-bag': the loss is too small on "
-        "rows that the trees were grown on"
-    )
+    return PrunedForest(pruned, pruning, path, row, solution, evaluation, forest, y, held_out and evaluation is None)

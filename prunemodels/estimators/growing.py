@@ -77,7 +77,7 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
             raise UnsupportedModelError(f"{type(self).__name__} prunes a {wanted}, estimator is a {type(forest).__name__}")
         if self.errors is not None and self.errors not in ERRORS:
             raise InvalidInputError(f"errors is {self.errors!r}; give one of {', '.join(map(repr, ERRORS))}, or None")
-        if self._measured == "validation" and not labelled:
+        if self.errors == "validation" and not labelled:
             raise InvalidInputError(
                 "errors are measured on validation examples: set validation_fraction, or give X_valid and y_valid"
             )
@@ -122,11 +122,6 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
         }
 
     @property
-    def _measured(self) -> str:
-        """`errors`, or its default."""
-        return self.errors or ("validation" if getattr(self, "objective", "trees") == "ensemble" else "in-bag")
-
-    @property
     def _prices(self) -> Costs:
         return 1 if self.costs is None else self.costs
 
@@ -152,9 +147,9 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
 
     def _error_sample(self, forest: Any, train: Sample, valid: Sample) -> ErrorSample:
         """The sample on which the nodes' errors are measured."""
-        if self._measured == "validation":
+        if self.errors == "validation":
             return Given(valid.X, valid.y, valid.weight)
-        if self._measured == "out-of-bag":
+        if self.errors == "out-of-bag":
             return OutOfBag(train.X, train.y, train.weight)
         return InBag() if stores_errors(forest) else InBag(train.X, train.y, train.weight)
 

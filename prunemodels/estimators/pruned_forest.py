@@ -21,7 +21,6 @@ from formulations.instance.cost_items import Price
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, is_rate
-from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.evaluation.tradeoffs import BudgetTradeoff, budget_tradeoff
@@ -63,8 +62,6 @@ class PrunedForest(Shown, HoldsModel):
         the solution for a budget, or for limits, with bound, gap and relaxation; None without.
     evaluation
         the path on the validation examples, if the choice used their labels; else None.
-    ensemble
-        the prunings found for the forest's own loss, with ``objective="ensemble"``; then the search started from `path`.
     forest
         the forest before pruning.
     labels
@@ -91,7 +88,6 @@ class PrunedForest(Shown, HoldsModel):
     row: int | None
     solution: LimitedSolution | None
     evaluation: PathEvaluation | None
-    ensemble: EnsemblePath | None = None
     forest: Any = None
     labels: Any = None
     held_out: bool = True

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Limit
-from prunemodels.estimators.fitted_forest import Goal, Objective, in_bag_refusal, prune_by, prune_for_loss
+from prunemodels.estimators.fitted_forest import Goal, prune_by
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
 from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, other_sample, training_sample
@@ -40,7 +40,6 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
         method: Method = "best",
         time_limit: float | None = None,
-        objective: Objective = "trees",
         misclassification_costs: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -56,7 +55,6 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         self.evaluation_cost = evaluation_cost
         self.method = method
         self.time_limit = time_limit
-        self.objective = objective
         self.misclassification_costs = misclassification_costs
         self.random_state = random_state
 
@@ -93,23 +91,18 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         self._check_misclassification_costs(sample.y)
         grown = self._grow(sample, self._given(X_valid, y_valid, sample_weight_valid))
         forest, valid = grown.forest, grown.valid
-        if goal.objective == "ensemble":
-            pruned = prune_for_loss(goal, forest, valid.array, valid.y, **self._settings(grown))
-        else:
-            held_out = self._measured != "validation"
-            pruned = prune_by(goal, forest, self._path(grown), valid.X, valid.y, valid.weight, held_out=held_out)
+        held_out = self.errors != "validation"
+        pruned = prune_by(goal, forest, self._path(grown), valid.X, valid.y, valid.weight, held_out=held_out)
         self._keep(pruned)
-        self.evaluation_, self.ensemble_path_ = pruned.evaluation, pruned.ensemble
+        self.evaluation_ = pruned.evaluation
         return self
 
     def _goal(self, given: bool, labelled: bool) -> Goal:
         """The goal, checked before any work."""
         goals = self.budget, self.limits, self.lam, self.max_error_increase, self.choose
-        goal = Goal.of(*goals, self.method, self.time_limit, self.objective, self.misclassification_costs)
+        goal = Goal.of(*goals, self.method, self.time_limit)
         labelled = labelled if given else self.validation_fraction is not None
         self._check_settings(labelled)
-        if goal.objective == "ensemble" and self.errors == "in-bag":
-            raise in_bag_refusal(self.errors)
         if goal.needs_labels and not labelled:
             raise InvalidInputError(
                 "without budget and lam the choice needs labelled examples that the forest was not trained on: set "
@@ -156,14 +149,11 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
         lam is needed.
     errors
         where errors are measured: on the training rows that each tree drew (``"in-bag"``) or did not draw (``"out-of-bag"``), or
-        on the validation examples (``"validation"``). Default: in-bag for the trees' errors, validation for the forest's loss.
+        on the validation examples (``"validation"``). Default: in-bag.
     evaluation_cost
         >= 0: price of evaluating one split on one example; one number for all features or one for each.
     method, time_limit
         the method for a budget, and its limit in seconds, see `prunemodels.solve`.
-    objective
-        ``"trees"``: the mean error of the trees, exact. ``"ensemble"``: the Brier score (regression: squared error) of what the
-        forest predicts, see `ensemble_path`; for a budget, or a `lam` in its units.
     misclassification_costs
         C[true class, predicted class] in the order of the sorted labels, each >= 0, see `problem_from_forest`: errors are then
         mean misclassification costs, and so are the units of `lam` and `max_error_increase`. Default: each wrong prediction
@@ -191,8 +181,6 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
         the solution for the budget, with bound, gap and relaxation; None without a budget.
     evaluation_
         the path on the validation examples, if the choice used them; else None.
-    ensemble_path_
-        the prunings found for the forest's loss, with ``objective="ensemble"``; else None.
     classes_
         the labels.
     n_features_in_, feature_names_in_

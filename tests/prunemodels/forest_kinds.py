@@ -194,5 +194,4 @@ def one_number_alone(forest: Any, problem: Any, X: Any, y: Any, table: Any) -> l
         lambda: pm.exit_path(path, X, y),
         lambda: pm.problem_from_forest(forest, X, costs=1, errors=pm.tables.GivenTable(table, "label")),
         lambda: pm.hold_out(path[0], forest, pm.tables.ChunkedTable(table), "label"),
-        lambda: pm.prune_forest(forest, X, y, budget=2, objective="ensemble"),
     ]

@@ -121,7 +121,6 @@ DOORS: dict[str, Callable[[Rows], Any]] = {
     "prune_forest, limits": lambda rows: prune(rows, limits=[pm.Limit(10), pm.Limit(0.9, "texture")]).validation,
     "prune_forest, one_se": lambda rows: prune(rows, choose="knee").validation,
     "prune_forest, validation": lambda rows: prune(rows, lam=0.01, errors="validation").pruning.error,
-    "ensemble_path": lambda rows: prune(rows, lam=0.01, objective="ensemble").ensemble.loss,
     "PrunedForest.tradeoff": lambda rows: prune(rows, budget=10).tradeoff(budgets=[5]).changes[1],
     "PrunedForest.evaluate": lambda rows: pm.prune_forest(forest, X_valid, costs=costs, budget=10).evaluate(
         *rows[:2], sample_weight=rows[2]

@@ -128,13 +128,9 @@ def test_feature_usage_is_counted_by_walking(seed: int) -> None:
         ({"max_error_increase": math.inf}, "max_error_increase is inf"),
         ({"choose": "best"}, "choose is 'best'"),
         ({"method": "guess", "budget": 3}, "method is 'guess'; give one of 'path', 'best', 'exact'"),
-        ({"objective": "forest", "budget": 3}, "objective is 'forest'; give one of 'trees', 'ensemble'"),
-        ({"objective": "ensemble"}, "objective is 'ensemble': give a budget or a lam"),
-        ({"objective": "ensemble", "lam": 0.1, "errors": "in-bag"}, "errors is 'in-bag'; set errors to 'validation' or 'out-of"),
-        ({"objective": "ensemble", "lam": 0.1, "y_valid": None}, "y_valid is missing: errors='validation' needs the labels"),
+        ({"lam": 0.1, "y_valid": None, "errors": "validation"}, "y_valid is missing: errors='validation' needs the labels"),
         ({"y_valid": None}, "y_valid is missing: without budget and lam the choice needs the labels of X_valid"),
         ({"errors": "in the bag"}, "errors is 'in the bag'"),
-        ({"objective": "ensemble", "budget": 2, "misclassification_costs": [[0, 8], [1, 0]]}, "has no misclassification_costs"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused(options: dict[str, Any], message: str) -> None:

@@ -197,15 +197,12 @@ def test_validation_data_are_routed_through_a_pipeline() -> None:
 
 INVALID, UNSUPPORTED = pm.errors.InvalidInputError, pm.errors.UnsupportedModelError
 C = [[0, 20], [1, 0]]
-ENSEMBLE: dict[str, Any] = {"objective": "ensemble", "budget": 5}
 
 
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
         ({"budget": 3, "lam": 1}, INVALID, "budget and lam are both given"),
-        ({**ENSEMBLE, "errors": "in-bag"}, INVALID, "set errors to 'validation' or"),
-        ({**ENSEMBLE, "validation_fraction": None}, INVALID, "on validation examples: set"),
         ({"budget": 2, "misclassification_costs": [[0, 1]]}, INVALID, r"has shape \(1, 2\); give one row for"),
         ({"budget": 2, "misclassification_costs": [[0, -1], [1, 0]]}, INVALID, "-1"),
         ({"errors": "training"}, INVALID, "errors is 'training'; give one of 'in-bag', 'out-of-bag', 'validation'"),

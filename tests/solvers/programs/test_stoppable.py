@@ -27,7 +27,6 @@ from solvers.child_process import Call, TimeIsOver, call_in_child, in_this_proce
 from solvers.closures.cut import FlowNetwork
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.column_generation.pricing import TreePricing
-from solvers.ensemble_loss.frank_wolfe import Oracle, frank_wolfe
 from solvers.path import decomposition
 from solvers.path.closure_path import closure_path
 from solvers.price_sharing import price_sharing
@@ -40,7 +39,6 @@ from solvers.within import BUDGET_SOLVERS, components, solve_lp1
 from tests.instances import random_grid
 from tests.loops import looped
 from tests.solvers.cases import instance, twin_stumps
-from tests.solvers.ensemble_loss.cases import random_instance
 from tests.solvers.programs.test_engines import big
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -267,7 +265,6 @@ def test_calls_stay_here_in_a_block_only() -> None:
 INTERRUPTS: list[tuple[Any, str, Callable[[], object], str]] = [
     (components, "components_of", lambda: solve_lp1(two_trees(), 1), "while rounding LP1's optimum; nothing was changed"),
     (TreePricing, "price", lambda: dantzig_wolfe(two_trees(), 0.1, scheme=PLAIN), "during Dantzig-Wolfe"),
-    (Oracle, "best", lambda: frank_wolfe(random_instance(2).problem, 0.1), "nothing was changed"),
     (decomposition, "preflow_closure", lambda: pruning_path(two_trees()), "nothing was changed"),
     (FlowNetwork, "maximum_flow", lambda: closure_path(random_grid(3, 3)), "interrupted while computing the path"),
     (Run, "round", lambda: price_sharing(instance("iris"), 0.05, small_core=0), "interrupted while sharing prices"),

@@ -293,9 +293,7 @@ def test_pruned_forests_keep_all_outputs(kind: str, tmp_path: Path) -> None:
 
 
 def test_what_needs_one_output_says_so() -> None:
-    """Exits, prediction on demand, ONNX, misclassification costs, tables in blocks and the forest's own loss refuse, with the
-    remedy.
-    """
+    """Exits, prediction on demand, ONNX, misclassification costs and tables in blocks refuse, with the remedy."""
     forest, y = two_outputs("classification")
     problem = pm.problem_from_forest(forest, X, costs=1)
     table = pd.DataFrame(X).assign(label=y[:, 0])

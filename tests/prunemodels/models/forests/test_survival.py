@@ -290,7 +290,7 @@ def judged(forest: Any) -> Any:
 
 
 def test_what_cannot_judge_curves_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The forest's own loss, ONNX, cascades, tables in blocks, estimators and commands refuse survival forests by name."""
+    """ONNX, cascades, tables in blocks, estimators and commands refuse survival forests by name."""
     forest, _ = fitted("random survival forest")
     X, y = rows(VALID)
     problem = pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X, y))

@@ -1,5 +1,0 @@
-"""Pruning for the forest's own loss: problems, searches and their paths."""
-
-from formulations.lazy_names import lazy_names
-
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
