@@ -1,4 +1,4 @@
-"""Budgets beside `prunemodels.solve`: LP1 by its name, a stated confidence, and mixtures."""
+"""Budgets beside `prunemodels.solve`: LP1 by its name, a stated confidence, and answers in files."""
 
 from formulations.lazy_names import lazy_names
 

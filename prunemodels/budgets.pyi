@@ -7,6 +7,4 @@ from prunemodels.evaluation.certified_budget import (
     budget_for_confidence as budget_for_confidence,
 )
 from prunemodels.files.answers import load_solution as load_solution, save_solution as save_solution
-from prunemodels.files.mixtures import load_mixture as load_mixture
-from prunemodels.models.forests.mixture import MixturePredictor as MixturePredictor, mixture_of as mixture_of
 from solvers.within import solve_lp1 as solve_lp1

@@ -20,7 +20,7 @@ DATA = {"BUDGET_SOLVERS", "BUNDLE", "FORMULATIONS", "MATRICES", "PLAIN", "SOLVER
 LONGER = {
     "BudgetCascadeClassifier", "BudgetCascadeRegressor", "BudgetPrunedForestClassifierCV", "BudgetPrunedForestRegressorCV",
     "CSTCClassifier", "CSTCRegressor", "CascadeClassifier", "CascadeRegressor", "ExitPath", "check_closure_path",
-    "evaluate_exit_path", "exit_path", "load_cascade", "load_mixture", "plot_exits", "prune_boosted", "save_cascade",
+    "evaluate_exit_path", "exit_path", "load_cascade", "plot_exits", "prune_boosted", "save_cascade",
     "write_report",
 }  # fmt: skip
 """Examples that train cascades or draw whole pages: `make test-slow` runs them."""

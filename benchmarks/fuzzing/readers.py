@@ -44,7 +44,6 @@ from prunemodels.exits.cascade_files import load_cascade, save_cascade
 from prunemodels.exits.elimination import log_sets, logged_sets
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix, load_network, save_network
-from prunemodels.files.mixtures import load_mixture
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model
@@ -233,28 +232,6 @@ def _run_cascade(place: Path) -> Any:
     X, _ = _rows()
     cascade = load_cascade(place)
     return [len(cascade.predict(X)), len(cascade.prediction_cost(X))]
-
-
-MIXTURE = json.dumps(
-    {"budget": "2", "weight": "5/7", "dearer": "dearer.skops", "cheaper": "cheaper.skops", "meaning": "predict"}, indent=2
-).encode()
-
-
-def _run_mixture(place: Path) -> Any:
-    X, _ = _rows()
-    for which in ("dearer", "cheaper"):
-        place.with_name(f"{which}.skops").write_bytes(_forest_files()[0])
-    mixture = load_mixture(place, random_state=0)
-    return [str(mixture.weight), len(mixture.predict(X))]
-
-
-def _wrong_mixture(content: bytes, answer: Any) -> str | None:
-    try:
-        entries = json.loads(content)
-        truth = Fraction(entries["weight"]) if len(entries["weight"]) < 100 else None
-    except (ValueError, KeyError, TypeError, ZeroDivisionError):
-        return "reads a mixture from a damaged file"
-    return None if truth is None or (0 <= truth <= 1 and str(truth) == answer[0]) else "reads another weight than the file's"
 
 
 # Boosted models of other libraries
@@ -498,7 +475,6 @@ READERS: dict[str, Reader] = {
     "certificate": Reader(".npz", _networks, _check_network, ARCHIVE, _wrong_network),
     "forest": Reader(".skops", _forest_files, _prune_forest, ARCHIVE),
     "cascade": Reader(".skops", lambda: (written(".skops", partial(save_cascade, _cascade())),), _run_cascade, ARCHIVE),
-    "mixture": Reader(".mixture.json", lambda: (MIXTURE,), _run_mixture, JSON, _wrong_mixture),
     "boosted .txt": Reader(".txt", partial(_boosted_files, "lightgbm", ".txt"), _predict_boosted, TEXT, _wrong_margins),
     "boosted .json": Reader(".model.json", partial(_boosted_files, "xgboost", ".json"), _predict_boosted, JSON, _wrong_margins),
     "boosted .ubj": Reader(".ubj", partial(_boosted_files, "xgboost", ".ubj"), _predict_boosted, BYTES, _wrong_margins),

@@ -239,7 +239,6 @@ forest FOREST    {MODEL}{BOOSTED}
 # output
 --held-out FILE      examples kept apart, a table like --data: report the cost there with its interval
 --drop-unused        the model in --out is given only the columns that it reads
---mixture            also write the relaxation's two forests beside --out, and how often to use each
 --out FILE!          the pruned forest: .skops or .joblib; a boosted model: its library's format too
 --path-csv FILE.csv  also write the whole path
 --proof FILE.npz     also write the answer with the proof of its bound, for check solution

@@ -37,7 +37,6 @@ from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.files.answers import save_solution
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, saved_model
-from prunemodels.files.mixtures import mixture_files, write_mixture
 from prunemodels.models.boosting.boosted import boosted_path, prune_boosted
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.forests.problems import apply_pruning
@@ -119,19 +118,17 @@ def prune_command(args: argparse.Namespace) -> Summary:
     model = read_model_file(args)
     boosted = adds_up(model)
     if boosted:
-        check_boosted_options(args, "confidence mixture limit proof")
+        check_boosted_options(args, "confidence limit proof")
     with errors_naming("--out"):
         check_ending(model, out)
     tables = reserve(args, "path_csv", ".csv")
-    mixture, proofs = mixture_files(out, outputs) if args.mixture else [], reserve(args, "proof", ".npz")
+    proofs = reserve(args, "proof", ".npz")
     found = _of_boosted(args, model, whole=bool(tables or args.pictures)) if boosted else _of_forest(args, model)
     rows = None if args.held_out is None else read_examples(args, "--held-out", found.before)
     hints, on = hints_on_rows(rows, *found.seen), found.data if rows is None else rows
     dump_forest(drop_unused(found.saved) if args.drop_unused else found.saved, outputs.aside(out))
     for table in tables:
         found.path.to_frame().to_csv(outputs.aside(table), index=False)
-    if mixture and found.solution is not None:
-        write_mixture(mixture, outputs, found.solution, model)
     if found.solution is not None:
         for proof in proofs:
             save_solution(found.solution, outputs.aside(proof))
@@ -147,7 +144,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
         record |= more
         lines += told
     lines += [*found.lines, Line("cost sample", found.data.told)]
-    files = [out, *tables, *mixture, *proofs]
+    files = [out, *tables, *proofs]
     after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
     return Summary(record, lines, files, found.data.ignored, hints, "" if boosted else after)
 
@@ -159,10 +156,10 @@ def check_budget_options(args: argparse.Namespace) -> None:
         if args.limit is None:
             refuse(
                 args,
-                "method time_limit confidence mixture proof",
+                "method time_limit confidence proof",
                 "goes with --budget, not with --lam: drop it, or give a budget",
             )
-        refuse(args, "confidence mixture", "goes with --budget, not with --limit: drop it, or give a budget")
+        refuse(args, "confidence", "goes with --budget, not with --limit: drop it, or give a budget")
     check_held_out_file(args, CHOOSES)
     if args.confidence is None:
         return
@@ -173,7 +170,7 @@ def check_budget_options(args: argparse.Namespace) -> None:
     )
     refuse(
         args,
-        "method time_limit mixture proof",
+        "method time_limit proof",
         "cannot be used with --confidence, which chooses a certified breakpoint; drop one of them",
     )
     for name in ("train", "error_data"):
@@ -235,7 +232,6 @@ def _of_forest(args: argparse.Namespace, model: Any) -> Found:
         Line("single trees", f"mean error {errors}, {problem.errors.source}: what pruning minimises beside the cost"),
     ]
     lines += [] if certified is None else [Line("certified", repr(certified))]
-    lines += [Line("mixture", repr(solution.relaxation))] if args.mixture and solution is not None else []
     lines += [] if dearer is None else [Line("next dearer", f"the path's next pruning: {dearer!r}")]
 
     def change(rows: Examples) -> HeldOutChange:

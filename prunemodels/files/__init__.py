@@ -1,4 +1,4 @@
-"""Forests, cascades, mixtures and matrices in files."""
+"""Forests, cascades, answers and matrices in files."""
 
 FOREST_ENDINGS = (".skops", ".joblib")
 """Endings of files that hold a fitted forest or cascade."""

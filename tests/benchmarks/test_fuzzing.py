@@ -36,14 +36,13 @@ QUICK = (
     "matrix .mtx",
     "matrix .csv",
     "certificate",
-    "mixture",
     "checkpoint of scores",
     "log of item sets",
 )
 
 
 def test_a_short_run_finds_nothing() -> None:
-    """Six readers, four damaged files each, the same in every run; ``make fuzz`` runs all of them for longer."""
+    """Seven readers, four damaged files each, the same in every run; ``make fuzz`` runs all of them for longer."""
     report = files.fuzz(600, seed=1, readers=QUICK, cases=4 * len(QUICK))
     assert report.cases.total() == 4 * len(QUICK)
     assert not report.findings, str(report)

@@ -142,7 +142,6 @@ REFUSED = {
         (f"{PRUNE} --lam 1 --method path", "--method goes with --budget, not with --lam: drop it"),
         (f"{PRUNE} --lam 1 --confidence 0.9", "--confidence goes with --budget"),
         (f"{PRUNE} --limit splits=9 --confidence 0.9", "--confidence goes with --budget, not with --limit"),
-        (f"{PRUNE} --limit splits=9 --mixture", "--mixture goes with --budget, not with --limit"),
         (f"{PRUNE} --limit splits=9 --budget 1", "--budget: not allowed with argument --limit"),
         (f"{PRUNE} --limit many", "--limit: limit is 'many'; write a number"),
         (f"{PRUNE} --limit nothing=1", "--limit: limits.0. .'nothing'.: there is no 'nothing' to limit"),

@@ -33,7 +33,7 @@ INPUTS = "w\u00e4lder.skops --data valid.csv --label label --costs costs.csv"
 
 COMMANDS = {
     "path": f"path {INPUTS} --out OUT/path.csv --picture OUT/picture",
-    "prune": f"prune {INPUTS} --budget 2 --method path --mixture --path-csv OUT/path.csv --out OUT/pruned.skops",
+    "prune": f"prune {INPUTS} --budget 2 --method path --proof OUT/proof.npz --path-csv OUT/path.csv --out OUT/pruned.skops",
     "train": "train --data valid.csv --label label --trees 2 --out OUT/model.skops --apart-csv OUT/apart.csv",
     "evaluate": f"evaluate {INPUTS}",
     "exits": f"exits {INPUTS} --stages 3 --out OUT/exits.skops --picture OUT/exits.png",

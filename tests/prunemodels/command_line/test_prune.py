@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import joblib
@@ -21,7 +19,6 @@ from prunemodels.command_line import prune
 from prunemodels.command_line.cli import main
 from prunemodels.evaluation.certified_budget import budget_for_confidence
 from prunemodels.evaluation.held_out import held_out_change, held_out_cost, on_other_rows
-from prunemodels.models.forests.mixture import MixturePredictor
 from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.statements.change import SampleCost, change_of
 from prunemodels.statements.limit_uses import limit_uses
@@ -268,26 +265,3 @@ def test_confidence(house: House, path: pm.PruningPath, capsys: pytest.CaptureFi
     assert (answer["error"], r["pruned"]["cost"]) == (pruning.error, pruning.cost)
     assert answer["gap"] == pytest.approx(pruning.error - answer["bound"])
     assert repr(found) in " ".join(screen(capsys, words).split())
-
-
-def test_the_mixture_is_written(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two forests and a weight that together cost B on the cost sample, ready for `MixturePredictor`; none is overwritten."""
-    words = shlex.split(f"prune {IN} --budget {BUDGET} --mixture --method path --out out/p.skops")
-    assert main([*words, "--json"]) == 0
-    names = ["p.cheaper.skops", "p.dearer.skops", "p.mixture.json", "p.skops"]
-    assert sorted(json.loads(capsys.readouterr().out)["written"]) == [f"out/{name}" for name in names]
-    assert written() == names
-    kept = json.loads(Path("out/p.mixture.json").read_text())
-    forests = [load(f"out/{kept[name]}") for name in ("cheaper", "dearer")]
-    weight = Fraction(kept["weight"])
-    cheaper, dearer = (pruning_from_forest(path.problem, forest) for forest in forests)
-    assert weight * dearer.exact_cost + (1 - weight) * cheaper.exact_cost == Fraction(kept["budget"]) == Fraction(str(BUDGET))
-    assert 0 < weight < 1
-    assert set(MixturePredictor(*forests, weight).predict(house.apart)) == {0, 1}
-    old = Path("out/p.skops").read_bytes()
-    assert main(words) == 2
-    assert "--out: out/p.skops exists; choose another name, or allow replacing it with --force" in capsys.readouterr().err
-    assert Path("out/p.skops").read_bytes() == old
-    Path("out/p.skops").unlink()
-    assert main(words) == 2
-    assert "--mixture: out/p.cheaper.skops exists" in capsys.readouterr().err
