@@ -28,7 +28,7 @@ from formulations.programs.limit_rows import LimitRows, limit_rows
 from solvers.path.pruning_path import OutOfTime, divide_and_conquer
 from solvers.within.brackets import improve
 from solvers.within.by_path import error_of, gap_of, path_of, raised, relaxed_optimum, row_within
-from solvers.within.core import FIRST_WINDOW_ARCS, Window, window_between, windows
+from solvers.within.core import FIRST_WINDOW_ARCS, Window, first_window_arcs, window_between, windows
 from solvers.within.effort import Effort
 from solvers.within.listing import best_allowed, is_tiny
 from solvers.within.log import Log
@@ -43,6 +43,10 @@ Method = Literal["path", "best", "exact"]
 
 WINDOW_WIDTHS = (0.002, 0.01, 0.03, 0.1, 0.3)
 """How far multipliers of a window are from the best ones, as shares of them: the widest that is small enough is searched."""
+
+SEARCHED_FIRST = 500_000
+"""Usage arcs of a first window up to which branch and bound comes before the search inside the edge. At 470,000 it closes 93 to
+99 % of the distance to the relaxation where the other closes 64 to 95 %; at a million 37 %, where it closes 92 %."""
 
 AFTER_CTRL_C = 0.5
 """Seconds for the proof after Ctrl-C."""
@@ -120,8 +124,7 @@ class LimitedCall:
         return self._answer(best, relaxation, found, hidden=2 * gap_of(path))
 
     def _search_path(self, path: PruningPath, relaxation: LP1Relaxation, best: BestPruning, found: Found) -> None:
-        small = self.problem.reduced("smallest").core.n_usage_arcs <= FIRST_WINDOW_ARCS
-        if small:
+        if first_window_arcs(path, self.rows.rows[0].at_most) <= SEARCHED_FIRST:
             whole, self.effort.work = self.effort.work, 0.5 * self.effort.work
             self._search_windows(path, relaxation, best, found)
             self.effort.work = whole

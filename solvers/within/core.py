@@ -235,6 +235,12 @@ def windows(path: PruningPath, budget: Fraction) -> Iterator[tuple[int, int]]:
     yield 0, last
 
 
+def first_window_arcs(path: PruningPath, budget: Fraction) -> float:
+    """Usage arcs of the splits in the first window."""
+    outer, inner = next(windows(path, budget))
+    return float(_arcs_between(path)[outer:inner].sum())
+
+
 def _widened(path: PruningPath, arcs: NDArray[np.float64], rows: tuple[int, int], lam: Fraction, most: float) -> tuple[int, int]:
     """The rows with as many neighbours as fit `most` usage arcs together, those nearest to lambda first."""
     (outer, inner), last = rows, len(path) - 1

@@ -30,7 +30,7 @@ from solvers.within.effort import Effort
 WORK = {"path": math.inf, "best": 10.0, "exact": 300.0}
 """Default limits of work, in seconds by formula (`solvers.within.effort`)."""
 
-PROOF_SHARE = 0.2
+PROOF_SHARE = 0.3
 """The share of the time that is kept for the proof."""
 
 INSIDE_AN_EDGE, WITH_BRANCHES = 1, ((2, 2, 3), 3)
@@ -57,8 +57,8 @@ def solve_limits(
     ----------
     method
         ``"path"``: the relaxation and the best pruning met on the way. ``"best"``: that, improved by a search. ``"exact"``: with
-        branch and bound until the gap is 0 or the limit is reached. Each is at least as good as the one before. Branch and bound
-        solves most small instances (at most `FIRST_WINDOW_ARCS` usage arcs) in seconds, so "best" tries it first on these.
+        branch and bound until the gap is 0 or the limit is reached. Each is at least as good as the one before. Where the first
+        window of branch and bound has at most `SEARCHED_FIRST` usage arcs, "best" begins with it.
     time_limit
         seconds, the path and the proof included. Default: none but that of `work`, so that the same call gives the same answer
         on any load.

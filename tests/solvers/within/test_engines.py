@@ -181,7 +181,7 @@ def a_larger_problem(seed: int) -> PruningProblem:
 @pytest.fixture
 def bracketed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let "best" go without branch and bound and without a list of all prunings: the search inside the edge alone."""
-    monkeypatch.setattr(call, "FIRST_WINDOW_ARCS", -1)
+    monkeypatch.setattr(call, "SEARCHED_FIRST", -1)
     monkeypatch.setattr(call, "is_tiny", lambda _: False)
 
 

@@ -64,7 +64,7 @@ def test_which_engines_are_asked(method: Method, small: bool, expected: Asked, m
     monkeypatch.setattr(call.LimitedCall, "_search_windows", searched)
     monkeypatch.setattr(call, "improve", improved)
     monkeypatch.setattr(call, "is_tiny", lambda _: False)
-    monkeypatch.setattr(call, "FIRST_WINDOW_ARCS", 10**9 if small else -1)
+    monkeypatch.setattr(call, "SEARCHED_FIRST", 10**9 if small else -1)
     problem, path, _ = costly(1)
     found = solve_limits(problem, [Limit(halfway(path))], method=method, path=path)
     assert calls == expected

@@ -307,7 +307,7 @@ def test_an_edge_that_is_too_large_for_a_cut_is_filled_by_items(monkeypatch: pyt
     budget = float(costs[row] + costs[row - 1]) / 2
     monkeypatch.setattr(brackets, "SMALL_EDGE", 0.0)
     monkeypatch.setattr(brackets, "open_part", None)
-    monkeypatch.setattr(call, "FIRST_WINDOW_ARCS", -1)
+    monkeypatch.setattr(call, "SEARCHED_FIRST", -1)
     found = best_within(problem, budget, path=path, work=1e-6)
     assert found.cost <= budget
     assert found.bound <= found.error <= path.error[row]
