@@ -163,8 +163,9 @@ def test_damages_keep_a_format_where_they_should(monkeypatch: pytest.MonkeyPatch
     assert opened >= 15
 
 
-INSTANCES = (1, 8, 48, 479, 1005)
-"""Seeds on which solvers were wrong: prices far apart or rounded, a cost that is exactly the budget, a stalled bundle."""
+INSTANCES = (1, 8, 48, 479, 1005, 5012)
+"""Seeds on which solvers were wrong: prices far apart or rounded, a cost that is exactly the budget, a stalled bundle, a proof
+whose multipliers were rounded."""
 
 
 @pytest.mark.parametrize("seed", INSTANCES)
@@ -173,10 +174,11 @@ def test_what_was_wrong_is_right(seed: int) -> None:
     assert list(answers.findings(seed, build=answers.random_instance)) == []
 
 
-REAL = (3, 7, 9, 11, 13, 15, 21)
+REAL = (3, 7, 9, 11, 13, 15, 21, 5013, 5071)
 """Seeds of real numbers on which paths were above the optimum, and budgets wrong and "optimal", or an engine failed."""
 
-LIMITED = (29,)  # the same within limits
+LIMITED = (29, 1066, 20026, 20083, 20085, 20300, 20370, 20454, 20578)
+"""The same within limits: a mixture beyond a limit, limits broken by a hair, limits near 0 beside uses that are large."""
 
 
 @pytest.mark.slow
