@@ -212,8 +212,9 @@ class LimitedSolution(Shown):
     relaxation
         the optimum of LP1's relaxation.
     proof
-        the tree of the search, which proves `bound`: `prunemodels.checks.check_solution` checks it. None where it would have too
-        many leaves or take too long, and of engines that have none: then the bound is the engine's word.
+        the tree of the search, which proves `bound`: `prunemodels.checks.check_solution` checks it. None where it would have more
+        than 20,000 leaves, take more than 1 GiB or the rest of a time limit, and of engines that have none: then the bound is the
+        engine's word.
     stopped
         why the search ended.
     stats

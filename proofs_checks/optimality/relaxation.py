@@ -33,7 +33,7 @@ from proofs_checks.optimality.edges import prove_edges
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.verdict import Verdict
 
-METHOD = "the chain recounted in fractions, the relaxation from a proven path"
+METHOD = "mixture and chain recounted in fractions, the relaxation from a proven path"
 
 
 @checked
