@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -130,14 +131,18 @@ def test_an_overrun_stands_at_the_top() -> None:
     kept = whole(case, found)
     assert 'class="alert"' not in kept
     assert "Within the budget of 3" in Page(kept).text()
-    over = replace(found, budget=found.pruning.exact_cost)
+
+    def allowing(most: Fraction) -> pm.LimitedSolution:
+        return replace(found, limits=(pm.Limit(most),), at_most=(most,))
+
+    over = allowing(found.pruning.exact_cost)
     seen = hold_out(found.pruning, case.forest, case.X, case.y).cost
     assert seen.mean > found.cost
     page = whole(case, over, unit="dollars")
     assert seen.low < found.cost  # chance alone may explain it
     assert 'class="alert"' not in page
     assert page.index('class="kept-budget"') < page.index('class="lede')
-    far = whole(case, replace(found, budget=found.pruning.exact_cost / 2), unit="dollars")
+    far = whole(case, allowing(found.pruning.exact_cost / 2), unit="dollars")
     assert far.index('class="alert"') < far.index('class="lede')
     text = Page(page).text().replace("\u00a0", " ")
     assert f"Over budget: the 80 held-out examples cost {amount(seen.mean)} (95 % interval {amount(seen.low)} to " in text
