@@ -72,20 +72,31 @@ class Meters:
         """What some splits with their purchases use of limit k, of one of its rows where it is about every example."""
         recount, meter = self.recount, self.meters[k]
         members = self.members[k] if row is None else self.members_of_row(k, row)
-        used = np.array([Fraction(0)] * recount.n_rows, dtype=object)
+        unit, wide = self._units[k]
+        used = np.zeros(recount.n_rows, dtype=object if wide else np.int64)
         fixed = meter.constant + meter.split * len(splits)
         for item, (_, once) in enumerate(self.counted):
             amount, mine = self.amount(k, item), bought[recount.by_item(item)]
             if once:
                 fixed += amount if mine[0] else 0
             elif amount:
-                used[mine] += amount
+                used[mine] += int(amount / unit)
         for h in splits if any(meter.evaluation) else []:
-            used[recount.routes.rows(h)] += meter.evaluation[int(recount.ensemble.feature[h])]
+            used[recount.routes.rows(h)] += int(meter.evaluation[int(recount.ensemble.feature[h])] / unit)
         if self.limits[k].each:
-            return fixed + Fraction(max(used[members]))
-        weight = recount.weight[members].astype(object)
-        return fixed + Fraction((used[members] * weight).sum()) / int(weight.sum())
+            return fixed + int(used[members].max()) * unit
+        weight = recount.weight[members].astype(used.dtype)
+        return fixed + Fraction(int((used[members] * weight).sum()), int(recount.weight[members].sum())) * unit
+
+    @cached_property
+    def _units(self) -> list[tuple[Fraction, bool]]:
+        """By limit what the amounts of examples are whole multiples of, and whether sums of them may not fit 64 bits."""
+        found, recount = [], self.recount
+        for meter in self.meters:
+            denominator = math.lcm(*(a.denominator for a in (*meter.item, *meter.evaluation)))
+            most = sum(meter.item) + max(meter.evaluation, default=Fraction(0)) * len(recount.splits)
+            found.append((Fraction(1, denominator), max(most * denominator, 1) * recount.total >= 2**62))
+        return found
 
     def members_of_row(self, k: int, row: int | None) -> NDArray[np.int64]:
         """The places of a limit's examples; of one of them where the limit is about every example."""
