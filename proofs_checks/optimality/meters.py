@@ -95,7 +95,7 @@ class Meters:
         for meter in self.meters:
             denominator = math.lcm(*(a.denominator for a in (*meter.item, *meter.evaluation)))
             most = sum(meter.item) + max(meter.evaluation, default=Fraction(0)) * len(recount.splits)
-            found.append((Fraction(1, denominator), max(most * denominator, 1) * recount.total >= 2**62))
+            found.append((Fraction(1, denominator), (most * denominator + 1) * recount.total >= 2**62))
         return found
 
     def members_of_row(self, k: int, row: int | None) -> NDArray[np.int64]:
