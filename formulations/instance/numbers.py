@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,11 @@ class Numbers:
     def exact(self) -> bool:
         """Whether these are integers, which a cut takes as they are."""
         return self.gain.dtype != np.float64
+
+    @cached_property
+    def gain_step(self) -> int:
+        """What all gains are multiples of, in `gain_unit`; 1 of floats."""
+        return (int(np.gcd.reduce(self.gain)) or 1) if self.exact else 1
 
     @property
     def lam_unit(self) -> Fraction:

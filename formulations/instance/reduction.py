@@ -139,7 +139,7 @@ class Groups:
         """
         mark = fixed.copy()
         mark[self.payer[groups]] = True
-        _mark_ancestors(parent, mark)
+        mark_above(parent, mark)
         new = np.flatnonzero(mark & ~fixed).astype(np.int32)
         fixed[new] = True
         return new
@@ -176,7 +176,8 @@ def reduced_numbers(numbers: Numbers, groups: Groups) -> Numbers:
 
 
 @njit(cache=True)
-def _mark_ancestors(parent, mark):  # type: ignore[no-untyped-def]
+def mark_above(parent, mark):  # type: ignore[no-untyped-def]
+    """Mark what is above the marked splits, in place."""
     for h in range(parent.shape[0] - 1, -1, -1):
         if mark[h] and parent[h] >= 0:
             mark[parent[h]] = True

@@ -26,9 +26,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.search_proof import Branch, Closed, Exceeded, Fixed, Payments, Priced, SearchProof, Step, TooMuch
+from formulations.answers.search_proof import (
+    Branch,
+    Closed,
+    Exceeded,
+    Fixed,
+    Payments,
+    Priced,
+    SearchProof,
+    SearchWindow,
+    Step,
+    TooMuch,
+)
 from formulations.answers.solution import SharedPrices
-from proofs_checks.optimality.item_duals import ForcedValues, forced
+from proofs_checks.optimality.item_duals import forced, tree_worth
 from proofs_checks.optimality.meters import Meters, PricedRecount, read_multipliers
 from proofs_checks.optimality.recount import Refuted, shown
 from proofs_checks.optimality.solution_optimality import proven
@@ -47,7 +58,7 @@ class State:
 
 
 class SearchTree:
-    """Replays a proof; `limits` at most `at_most`."""
+    """Replays a proof of a bound; the limits are `at_most`."""
 
     def __init__(self, meters: Meters, at_most: tuple[Fraction, ...]) -> None:
         self.meters, self.at_most, self.recount = meters, at_most, meters.recount
@@ -58,9 +69,8 @@ class SearchTree:
         for t, order in enumerate(recount.routes.order):
             self.place[t, order] = np.arange(recount.n_rows, dtype=np.int32)
         self.metered = {item: k for k, item in enumerate(meters.counted)}
-        needs = meters_needs(meters)
         self.asks = np.zeros((recount.ensemble.n_features, len(meters.counted)), dtype=bool)
-        for f, items in enumerate(needs):
+        for f, items in enumerate(recount.costs.needs):
             self.asks[f, list(items)] = True
         self._own: dict[tuple[int, int | None], list[Fraction] | None] = {}
 
@@ -71,32 +81,28 @@ class SearchTree:
 
     def least(self, proof: SearchProof, stated: Fraction, spare: Fraction) -> Fraction:
         """The bound that a proof's leaves prove; Refuted where a step is wrong, or fixes what `stated` does not decide."""
-        self.goal = stated - spare
-        state = self.start()
-        in_window = proof.window is not None
-        if proof.window is not None:
-            state = self._window(proof)
-        least, steps = None, list(proof.steps)
-        pending = [state]
-        for number, step in enumerate(steps):
+        self.goal, self.spare = stated - spare, spare
+        least = None
+        pending = [self.start() if proof.window is None else self._window(proof.window)]
+        for number, step in enumerate(proof.steps):
             if not pending:
                 raise Refuted(f"step {number} of the proof comes after its last branch has ended")
             state = pending.pop()
             try:
-                ended = self._step(step, state, pending, spare, in_window=in_window)
+                ended = self._step(step, state, pending)
             except Refuted as why:
                 raise Refuted(f"step {number} of the proof: {why}") from None
             if ended is not None:
                 least = ended if least is None else min(least, ended)
         if pending:
             raise Refuted(f"the proof ends with {len(pending)} branches open")
-        if any(isinstance(step, Fixed) for step in steps):  # what was fixed errs at least so much the other way
+        if any(isinstance(step, Fixed) for step in proof.steps):  # what was fixed errs at least so much the other way
             least = stated if least is None else min(least, stated)
         if least is None:
             raise Refuted("the proof has no leaf with a bound, as if nothing were within the limits")
         return least
 
-    def _step(self, step: Step, state: State, pending: list[State], spare: Fraction, *, in_window: bool) -> Fraction | None:
+    def _step(self, step: Step, state: State, pending: list[State]) -> Fraction | None:
         """What a step leaves to prove goes to `pending`; returns the bound of a leaf."""
         if isinstance(step, Branch):
             h = self._open(step.split, state)
@@ -104,7 +110,7 @@ class SearchTree:
             pending.append(self._prune(state, [h]))
             return None
         if isinstance(step, TooMuch | Exceeded):
-            if in_window:
+            if self.box is not None:
                 raise Refuted("in a window nothing follows from what a limit leaves")
             k, row = step.limit, step.row
             self.meters.members_of_row(k, row)
@@ -117,44 +123,49 @@ class SearchTree:
             pending.append(self._prune(state, splits))
             return None
         if isinstance(step, Fixed):
-            pending.append(self._fixed(step, state, spare))
+            pending.append(self._fixed(step, state))
             return None
         if isinstance(step, Closed):
-            return self._closed(step.priced, state, spare)
+            return self._closed(step.priced, state)
         raise Refuted(f"{type(step).__name__} is no step of a proof")
 
-    def _fixed(self, step: Fixed, state: State, spare: Fraction) -> State:
-        trees, base, unit = self.trees(step.priced, state)
+    def _fixed(self, step: Fixed, state: State) -> State:
+        profit, unit = self._profits(step.priced, state)
+        base, trees = self._base(step.priced, state), forced(profit, self.recount.left, self.recount.right, self.recount.parent)
         kept, pruned = ([self._open(h, state) for h in _ids(ids)] for ids in (step.kept, step.pruned))
         for what, splits, lost in (("in", kept, trees.lost_out), ("out", pruned, trees.lost_in)):
             for h in splits:
-                if self.meters.raised(base - (trees.best - lost[h]) * unit, spare) < self.goal:
+                if self.meters.raised(base - (trees.best - lost[h]) * unit, self.spare) < self.goal:
                     raise Refuted(f"split {h} is fixed {what}, but the other way the error may be less than the bound")
         return self._prune(self._keep(state, kept), pruned)
 
-    def _closed(self, priced: Priced, state: State, spare: Fraction) -> Fraction:
+    def _closed(self, priced: Priced, state: State) -> Fraction:
         if isinstance(priced.payments, SharedPrices):
             if state.kept.any() or state.out.any() or self.box is not None or priced.kept is None:
                 raise Refuted("scores stand where splits are decided already")
             recount = PricedRecount(self.meters, priced.multipliers, self.at_most)
             bound = proven(recount, priced.payments, Fraction(1), priced.kept)[2] - recount.spent
-            return self.meters.raised(bound, spare)
-        trees, base, unit = self.trees(priced, state)
-        return self.meters.raised(base - trees.best * unit, spare)
+            return self.meters.raised(bound, self.spare)
+        worth = self._best(priced, state)
+        return self.meters.raised(self._base(priced, state) - worth, self.spare)
 
-    def trees(self, priced: Priced, state: State) -> tuple[ForcedValues, Fraction, Fraction]:
-        """The open trees at multipliers and payments; the rest of (1); and the unit of what trees are worth."""
-        parts = read_multipliers(self.meters, priced.multipliers)
-        self._in_box(priced)
+    def _base(self, priced: Priced, state: State) -> Fraction:
+        """(1) but for the open trees."""
         splits = np.flatnonzero(state.kept).tolist()
         base = self.meters.roots - self._gain(state.kept) - self.slack
-        for (k, row, mu), _ in zip(priced.multipliers, parts, strict=True):
+        for k, row, mu in priced.multipliers:
             base += mu * (self.meters.use(k, row, splits, state.bought) - self.meters.reachable(k, row, self.at_most[k]))
-        found, unit = self._worth(priced, parts, state)
-        return found, base, unit
+        return base
 
-    def _worth(self, priced: Priced, parts: Parts, state: State) -> tuple[ForcedValues, Fraction]:
-        """The best closures of the open splits, with and without each of them."""
+    def _best(self, priced: Priced, state: State) -> Fraction:
+        """What the best closures of the open splits are worth."""
+        profit, unit = self._profits(priced, state)
+        return tree_worth(profit, self.recount.left, self.recount.right, self.recount.parent)[1] * unit
+
+    def _profits(self, priced: Priced, state: State) -> tuple[dict[int, int], Fraction]:
+        """What each open split is worth by itself, and the unit, at multipliers within the window's."""
+        parts = read_multipliers(self.meters, priced.multipliers)
+        self._in_box(priced)
         recount, payments = self.recount, priced.payments
         if not isinstance(payments, Payments):
             raise Refuted(f"the payments are {type(payments).__name__}")
@@ -172,7 +183,7 @@ class SearchTree:
         for h in open_splits:
             used = sum((int(mu * uses[h] * denominator) for uses, mu in own if uses[h]), 0)
             profit[h] = recount.gain(h) * gain - charged.get(h, 0) * charge - used
-        return forced(profit, recount.left, recount.right, recount.parent), Fraction(1, denominator)
+        return profit, Fraction(1, denominator)
 
     def _charged(self, payments: Payments, parts: Parts, state: State) -> dict[int, int]:
         """What each split pays, after checking that it may: for what it needs and nobody has bought, no more than prices."""
@@ -306,10 +317,8 @@ class SearchTree:
             raise Refuted(f"split {int(np.argmax(out & state.kept))} is kept, but what is above it is pruned")
         return State(state.kept, out, state.bought)
 
-    def _window(self, proof: SearchProof) -> State:
+    def _window(self, window: SearchWindow) -> State:
         """The state between the two prunings of a window, the slack of their proofs, and the box of multipliers."""
-        window = proof.window
-        assert window is not None
         for kept in (window.inner, window.outer):
             self.recount.objective(kept)  # that it is a pruning
         if (window.inner & ~window.outer).any():
@@ -319,20 +328,16 @@ class SearchTree:
         outer = self._keep(start, np.flatnonzero(window.outer).tolist())
         slack = Fraction(0)
         if window.high is not None:
-            parts = read_multipliers(self.meters, window.high.multipliers)
-            only_inner = State(start.kept, splits & ~window.inner, start.bought)
-            trees, unit = self._worth(window.high, parts, only_inner)
+            slack += self._best(window.high, State(start.kept, splits & ~window.inner, start.bought))
             worth = self._gain(window.inner)
             inside: list[int] = np.flatnonzero(window.inner).tolist()
             for k, row, mu in window.high.multipliers:
                 worth -= mu * (self.meters.use(k, row, inside, inner.bought) - self.meters.meters[k].constant)
-            slack += trees.best * unit - worth
+            slack -= worth
         elif window.inner.any():
             raise Refuted("nothing shows that the inner pruning of the window is optimal")
         if window.low is not None:
-            parts = read_multipliers(self.meters, window.low.multipliers)
-            trees, unit = self._worth(window.low, parts, outer)
-            slack += trees.best * unit
+            slack += self._best(window.low, outer)
         elif (splits & ~window.outer).any():
             raise Refuted("nothing shows that the outer pruning of the window is optimal")
         if slack < 0:
@@ -353,11 +358,6 @@ class SearchTree:
             raise Refuted("the multipliers are below those of the window")
         if high is not None and any(mu > high.get(key, Fraction(0)) for key, mu in mine.items()):
             raise Refuted("the multipliers are above those of the window")
-
-
-def meters_needs(meters: Meters) -> tuple[tuple[int, ...], ...]:
-    """The metered items that each feature needs."""
-    return meters.recount.costs.needs
 
 
 def _ids(ids: Any) -> list[int]:

@@ -132,14 +132,6 @@ def subtree_sums(parent: NDArray[np.int32], amount: NDArray[np.int64]) -> NDArra
 
 
 @njit(cache=True)
-def mark_above(parent, mark):  # type: ignore[no-untyped-def]
-    """Mark what is above the marked splits, in place."""
-    for h in range(parent.shape[0] - 1, -1, -1):
-        if mark[h] and parent[h] >= 0:
-            mark[parent[h]] = True
-
-
-@njit(cache=True)
 def mark_below(parent, mark):  # type: ignore[no-untyped-def]
     """Mark what is below the marked splits, in place."""
     for h in range(parent.shape[0]):

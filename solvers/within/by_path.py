@@ -10,7 +10,6 @@ are optimal for the relaxation by weak duality: error >= opt(lambda*) - lambda* 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -59,12 +58,13 @@ def gap_of(path: PruningPath) -> float:
     return max(float(max(path.gaps, default=0)), path.stats.get("gap", 0.0))
 
 
-def raised(problem: PruningProblem, bound: float) -> float:
+def raised(problem: PruningProblem, bound: Fraction) -> Fraction:
     """A bound of the error of prunings, raised to the next error that a pruning can have."""
-    if not problem.numbers.exact or bound == -math.inf:
+    numbers = problem.numbers
+    if not numbers.exact:
         return bound
-    roots, unit = problem.roots_error, problem.numbers.gain_unit
-    return float(roots - (roots - Fraction(bound)) // unit * unit)
+    roots, step = problem.roots_error, numbers.gain_step * numbers.gain_unit
+    return roots - (roots - bound) // step * step
 
 
 def error_of(pruning: Pruning) -> float:

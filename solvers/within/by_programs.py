@@ -113,7 +113,9 @@ def integer_program_within(problem: PruningProblem, budget: Price, *, time_limit
     within = [found.pruning, *(pruning for pruning in claimed if pruning.exact_cost <= found.at_most[0])]
     best = max(within, key=lambda pruning: pruning.integer_gain)
     stats = {**branched.stats, "seconds": time.perf_counter() - started}
-    bound = max(found.bound, raised(problem, branched.bound))
+    bound = found.bound
+    if branched.bound > -math.inf:
+        bound = max(bound, float(raised(problem, Fraction(branched.bound))))
     return budget_solution(problem, found.at_most[0], best, bound, found.relaxation, stopped=branched.stopped, stats=stats)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from formulations.answers.limited_solution import LimitedSolution, LP1Relaxation
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.answers.search_proof import Closed, SearchProof
+from formulations.answers.search_proof import Closed, Exceeded, Fixed, SearchProof, Step, TooMuch
 from formulations.answers.search_proof import Priced as ProofPriced
 from formulations.answers.solution import Status, StopReason, float_rounding, status_of
 from formulations.errors import CapacityOverflowError
@@ -140,10 +140,7 @@ class LimitedCall:
 
     def _search_windows(self, path: PruningPath, relaxation: LP1Relaxation, best: BestPruning, found: Found) -> None:
         """Branch and bound in wider and wider windows, until one closes the gap or the effort is over."""
-        budget, numbers = self.rows.rows[0].at_most, self.problem.numbers
-        if numbers.exact:  # whole numbers of gains
-            gain = self.problem.roots_error - found.bound
-            found.bound = self.problem.roots_error - gain // numbers.gain_unit * numbers.gain_unit
+        budget, found.bound = self.rows.rows[0].at_most, raised(self.problem, found.bound)
         for outer, inner in windows(path, budget):
             if not self._goes_on(best, found):
                 return
@@ -181,7 +178,7 @@ class LimitedCall:
             best.start_from(incumbent)
         for column in relaxed.columns:
             best.offer_pruning(Pruning(self.problem, column.kept))
-        found = Found(Fraction(raised(self.problem, relaxed.bound)), rates_of(relaxed.proof.mu))
+        found = Found(raised(self.problem, Fraction(relaxed.bound)), rates_of(relaxed.proof.mu))
         if self.method != "path":
             try:
                 self._search_rows(relaxed, best, found)
@@ -318,9 +315,8 @@ class LimitedCall:
                 priced = oracle.solve(np.array([float(x) for x in found.first]))
                 assert priced.certificate is not None
                 multipliers = proof_multipliers(self.rows, rates_of(priced.mu))
-                return SearchProof((Closed(ProofPriced(multipliers, priced.certificate, priced.kept)),)), Fraction(
-                    raised(self.problem, priced.bound)
-                )
+                closed = Closed(ProofPriced(multipliers, priced.certificate, priced.kept))
+                return SearchProof((closed,)), raised(self.problem, Fraction(priced.bound))
             prover = Prover(self.rows, oracle, found.bound, deadline)
             window, decided, box = None, prover.start(), None
             if (b := found.between) is not None:
@@ -340,20 +336,16 @@ def rates_of(mu: NDArray[np.float64]) -> Rates:
 def renumbered(proof: SearchProof, k: int) -> SearchProof:
     """The proof of one limit, as one of several of which it is the k-th."""
 
-    def priced(old: ProofPriced | None) -> ProofPriced:
-        assert old is not None
+    def priced(old: ProofPriced) -> ProofPriced:
         return replace(old, multipliers=tuple((k, row, mu) for _, row, mu in old.multipliers))
 
-    steps = []
-    for step in proof.steps:
-        changes: dict[str, Any] = (
-            {"priced": priced(step.priced)} if hasattr(step, "priced") else {"limit": k} if hasattr(step, "limit") else {}
-        )
-        steps.append(replace(step, **changes))
+    def renumbered_step(step: Step) -> Step:
+        if isinstance(step, Fixed | Closed):
+            return replace(step, priced=priced(step.priced))
+        return replace(step, limit=k) if isinstance(step, TooMuch | Exceeded) else step
+
     window = proof.window
     if window is not None:
-        ends: dict[str, Any] = {
-            name: priced(end) for name, end in (("high", window.high), ("low", window.low)) if end is not None
-        }
-        window = replace(window, **ends)
-    return SearchProof(tuple(steps), window)
+        high, low = (None if end is None else priced(end) for end in (window.high, window.low))
+        window = replace(window, high=high, low=low)
+    return SearchProof(tuple(map(renumbered_step, proof.steps)), window)

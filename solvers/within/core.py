@@ -45,7 +45,6 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import PruningPath
 from formulations.compiled import njit
-from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import MAX_PRODUCT, ClosureProblem
 from solvers.closures.grids import PRICE_MARGIN, TOTAL_BITS, exponent_of, ldexp
 from solvers.closures.subproblem import OpenPart, ParametricSubproblem, open_part
@@ -315,7 +314,7 @@ def window_between(path: PruningPath, outer: int, inner: int, budget: Fraction) 
     high = path.between(inner) / unit if inner + 1 < len(path) else None
     whole = KnapsackCore(
         **part.arrays(), gained=gained, room=room, taken=taken, low=low, high=high, rounded=not numbers.exact,
-        step=step_of(problem), surrogate=Surrogate(np.ones(1), unit),
+        step=numbers.gain_step, surrogate=Surrogate(np.ones(1), unit),
     )  # fmt: skip
     return Window(whole.trimmed(), gain_unit, base, price_unit, spare)
 
@@ -324,11 +323,6 @@ def real_window(part: OpenPart, scale: Scale, lost: NDArray[np.float64]) -> tupl
     """A part of real numbers in integers, and `Window.spare`."""
     whole = scale.part(part, lost)
     return whole, whole.nodes.size + (int(np.abs(whole.gain).sum()) >> SPARE_BITS)
-
-
-def step_of(problem: PruningProblem) -> int:
-    """What all gains are multiples of, in their integers; 1 of real numbers."""
-    return (int(np.gcd.reduce(problem.numbers.gain)) or 1) if problem.numbers.exact else 1
 
 
 @dataclass(frozen=True)

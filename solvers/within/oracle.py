@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from formulations.answers.pruning import Pruning
 from formulations.answers.solution import SharedPrices
 from formulations.programs.limit_rows import LimitRows
 from solvers.automatic import predicted_seconds
@@ -32,7 +31,6 @@ from solvers.price_sharing.loop import run_to_goal
 from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.solve import WARM_START_ITERATION, told_of_forest
 from solvers.price_sharing.stopping import SMALL_CORE, StopRule
-from solvers.within.by_path import error_of
 
 LEAST_SECONDS = 2e-2
 """Seconds of a closure of any size, by formula."""
@@ -62,7 +60,7 @@ class LagrangianOracle:
         of, r = self.groups.of, self.groups.payer.size
         in_group = np.flatnonzero(of >= 0)
         into = sparse.csr_array((np.ones(in_group.size), (in_group, of[in_group])), shape=(of.size, r))
-        self.own_of_groups = sparse.csr_array(self.own @ into)
+        self.own_of_groups = sparse.csr_array((self.own @ into).T)  # shape (r, R)
         ints = rows.problem.numbers
         self.gain = self.problem.numbers.gain * float(ints.gain_unit)
         largest_group = int(np.bincount(of[in_group], minlength=1).max(initial=1))
@@ -78,7 +76,7 @@ class LagrangianOracle:
 
     def objective(self, mu: NDArray[np.float64]) -> IntegerObjective:
         """The profits and prices of (1) in integers."""
-        price, own = self.prices(mu), self.own_of_groups.T @ mu
+        price, own = self.prices(mu), self.own_of_groups @ mu
         return on_grid(self.problem, Grid.of(self.gain, own, price, self.lost, self.margin), Fraction(1))
 
     def prices(self, mu: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -133,7 +131,3 @@ class LagrangianOracle:
             used = rows.share @ (amounts[:k] @ bought) + amounts[k:] @ needed
             found += np.where(mine, used, 0.0)
         return found
-
-    def error(self, pruning: Pruning) -> float:
-        """The error as a float; if the instance is exact, the exact error rounded once."""
-        return error_of(pruning)

@@ -31,11 +31,13 @@ from formulations.answers.search_proof import (
     TooMuch,
 )
 from formulations.compiled import njit
+from formulations.instance.reduction import mark_above
 from formulations.programs.limit_rows import LimitRows
 from solvers.closures.cut import merged_cut
 from solvers.closures.grids import Grid
 from solvers.closures.subproblem import open_part, subproblem
-from solvers.closures.tree_pass import best_tree_closures, forced, mark_above, mark_below
+from solvers.closures.tree_pass import best_tree_closures, forced, mark_below
+from solvers.within.by_path import raised
 from solvers.within.core import chain_sums
 from solvers.within.log import Log
 from solvers.within.oracle import LagrangianOracle
@@ -103,8 +105,7 @@ class Prover:
         self.core, self.groups = oracle.problem, oracle.groups
         self.parent = self.core.ensemble.parent
         numbers = rows.problem.exact_numbers
-        step = int(np.gcd.reduce(numbers.gain)) if rows.problem.numbers.exact else 0
-        self.step = step * numbers.gain_unit
+        self.step = numbers.gain_step * numbers.gain_unit if rows.problem.numbers.exact else Fraction(0)
         self.gain = self.groups.sums(numbers.gain)
         self.most = [  # uses are whole multiples of a unit: what of a limit they can reach
             row.at_most - rows.room(r) + rows.room(r) * scale // 1 / scale
@@ -150,7 +151,7 @@ class Prover:
         above = np.where((part.parent >= 0) & is_open[part.parent], part.parent, np.int32(-1))
         rates = np.array([float(x) for x in mu])
         gain, price = self.oracle.gain[part.nodes], self.oracle.prices(rates)[part.members]
-        own = (self.oracle.own_of_groups.T @ rates)[part.nodes]
+        own = (self.oracle.own_of_groups @ rates)[part.nodes]
         wanted = best_tree_closures(above, gain, is_open)[0]  # others pay nothing: without prices they are worth nothing
         bought = self.core.usage.paid_by(decided.kept)[part.members]
         asked = np.zeros(part.price.size, dtype=bool)
@@ -179,7 +180,7 @@ class Prover:
             return np.asarray(values <= self._most(base, grid.unit))
 
         bound = base - ends.best * grid.unit
-        bound = bound if outside else self.raised(bound)
+        bound = bound if outside else raised(self.rows.problem, bound)
         priced = Priced(proof_multipliers(self.rows, mu), payments)
         return Cut(priced, bound, part.nodes[nodes], lambda: reaches(ends.kept), lambda: reaches(ends.pruned))
 
@@ -194,13 +195,6 @@ class Prover:
             most = (base - self.target + self.step) / unit
             return int(most) - 1 if most == int(most) else int(most // 1)
         return int((base - self.target) / unit // 1)
-
-    def raised(self, bound: Fraction) -> Fraction:
-        """A bound raised to the next error that a pruning can have."""
-        if not self.step:
-            return bound
-        roots = self.rows.problem.roots_error
-        return roots - (roots - bound) // self.step * self.step
 
     def _payments(
         self, split: NDArray[np.int32], purchase: NDArray[np.int32], paid: NDArray[np.int64], unit: Fraction
@@ -226,8 +220,9 @@ class Prover:
         if n_rows * part.members.size > MOST_CHAIN_USES:
             return steps, decided
         if self._uses is None:
-            of_splits = self.oracle.own_of_groups.T.tocsr()
-            self._uses = RowUses.of(self.rows, of_splits, part.nodes, part.members).merged(part.group, part.price.size)
+            self._uses = RowUses.of(self.rows, self.oracle.own_of_groups, part.nodes, part.members).merged(
+                part.group, part.price.size
+            )
             self._own_uses, self._group_uses = self._uses.of_splits.T.toarray(), self._uses.of_purchases.T.toarray()
         uses, kept = self._uses, decided.kept[part.nodes]
         bought = part.used(kept)

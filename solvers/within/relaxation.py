@@ -31,6 +31,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
 from formulations.errors import SolverFailedError
 from solvers.closures.tree_pass import free_of_charge, without_prices
+from solvers.within.by_path import error_of
 from solvers.within.oracle import LagrangianOracle, Priced
 
 GAP = 1e-9
@@ -132,7 +133,7 @@ class LimitsMaster:
         if key in self._known:
             return False
         self._known.add(key)
-        error = self.oracle.error(Pruning(self.oracle.user_problem, kept))
+        error = error_of(Pruning(self.oracle.user_problem, kept))
         self.columns.append(Column(kept, error, self.oracle.uses(kept)))
         return True
 

@@ -377,7 +377,7 @@ class GapProgress:
 
     def __init__(self, *, shown: bool) -> None:
         self._bar = tqdm(
-            bar_format="exact budget: {desc}, {n:,} nodes, {elapsed}",
+            bar_format="branch and bound: {desc}, {n:,} nodes, {elapsed}",
             file=sys.stderr,
             leave=False,
             disable=not shown,

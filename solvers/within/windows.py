@@ -20,8 +20,8 @@ from formulations.errors import InvalidInputError
 from formulations.instance.reduction import Groups
 from formulations.programs.limit_rows import LimitRows
 from solvers.closures.subproblem import open_part
-from solvers.within.by_path import error_of, gain_of
-from solvers.within.core import KnapsackCore, Scale, Window, real_window, step_of
+from solvers.within.by_path import gain_of
+from solvers.within.core import KnapsackCore, Scale, Window, real_window
 from solvers.within.oracle import LagrangianOracle
 from solvers.within.rows import Rates, RowUses
 
@@ -49,24 +49,18 @@ class BestPruning:
             )
         self.offer_pruning(incumbent)
 
-    def offer_pruning(self, pruning: Pruning) -> bool:
-        """Keep a pruning if it is better and within the limits; whether it is."""
+    def offer_pruning(self, pruning: Pruning) -> None:
+        """Keep a pruning if it is better and within the limits."""
         gain = gain_of(pruning)
-        if (gain, -error_of(pruning)) > (self.gain, -error_of(self.pruning)) and self.within(pruning):
+        if gain > self.gain and self.within(pruning):
             self.pruning, self.gain = pruning, gain
-            return True
-        return False
 
     def offer(self, window: Window, core: KnapsackCore) -> int:
         """Keep the pruning that a core has taken if it is better and fits; returns the gain to beat in the core."""
-        goal = window.goal(self.gain)
-        if core.gained > goal and not core.is_exceeded:
+        if core.gained > window.goal(self.gain) and not core.is_exceeded:
             kept = np.zeros(self.groups.payer.size, dtype=bool)
             kept[np.concatenate([core.nodes[:0], *core.taken])] = True
-            pruning = Pruning(self.problem, self.groups.kept(kept))
-            gain = gain_of(pruning)
-            if gain > self.gain and self.within(pruning):
-                self.pruning, self.gain = pruning, gain
+            self.offer_pruning(Pruning(self.problem, self.groups.kept(kept)))
         return window.goal(self.gain)
 
 
@@ -83,25 +77,20 @@ class Between:
 def rows_window(oracle: LagrangianOracle, direction: NDArray[np.float64], between: Between) -> Window:
     """The window of several limits between two prunings, priced by a surrogate row."""
     rows, core = oracle.rows, oracle.problem
-    found = open_part(core, between.outer, between.inner)
-    part, taken = found, np.flatnonzero(between.inner).astype(np.int32)
-    own = oracle.own_of_groups.T.tocsr()
-    uses = RowUses.of(rows, own, part.nodes, part.members).merged(part.group, part.price.size)
-    kept = rows.problem.numbers.exact
-    if kept:
-        gain_unit, base, spare = core.numbers.gain_unit, Fraction(0), 0
+    part, taken = open_part(core, between.outer, between.inner), np.flatnonzero(between.inner).astype(np.int32)
+    uses = RowUses.of(rows, oracle.own_of_groups, part.nodes, part.members).merged(part.group, part.price.size)
+    if between.inner.any():
+        uses = uses.after(oracle.uses(oracle.groups.kept(between.inner)))
+    numbers = rows.problem.numbers
+    if numbers.exact:
+        gain_unit, base, spare = numbers.gain_unit, Fraction(0), 0
         gained = int(core.numbers.gain[between.inner].sum())
     else:
         scale = Scale.of(part)
         part, spare = real_window(part, scale, core.gain_lost[part.nodes])
-        gain_unit, base, gained = scale.gain_unit, Fraction(0), 0
-    if between.inner.any():
-        everything = oracle.uses(oracle.groups.kept(between.inner))
-        uses = uses.after(everything)
-        if not kept:
-            base = Fraction(float(oracle.gain[between.inner].sum()))
+        gain_unit, base, gained = scale.gain_unit, Fraction(float(oracle.gain[between.inner].sum())), 0
     whole = KnapsackCore(
-        **part.arrays(), gained=gained, room=0, taken=(taken,), rounded=True, step=step_of(rows.problem), uses=uses,
+        **part.arrays(), gained=gained, room=0, taken=(taken,), rounded=True, step=numbers.gain_step, uses=uses,
         box=None if between.high is None or between.low is None else (between.low, between.high),
     )  # fmt: skip
     priced = whole.at_direction(direction, gain_unit)
