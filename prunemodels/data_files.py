@@ -30,7 +30,7 @@ FOLDER_VARIABLE = "PRUNEMODELS_DATA"
 TABLE_ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
 
 PRICE_COLUMNS = ("cost", "discount_cost")
-"""Columns of a table of prices that hold numbers, see `CostItems.from_table`."""
+"""Columns of a table of prices that hold numbers, see `formulations.instance.price_tables.items_from_table`."""
 
 DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 """A finite number, without underscores."""

@@ -2,7 +2,7 @@
 
 Prices are of Turney, *Cost-sensitive classification*, JAIR 2 (1995), the Ontario fee schedule; data are of the UCI repository.
 Both lie in the folder of `prunemodels.data_files.data_folder`: ``NAME.csv.gz``, and ``costs/PRICES.csv`` with the columns
-``feature,cost,discount_cost,shared_group`` of `CostItems.from_table`. A test costs ``cost``, or
+``feature,cost,discount_cost,shared_group`` of `items_from_table`. A test costs ``cost``, or
 ``discount_cost`` once another test of its group was bought.
 """
 

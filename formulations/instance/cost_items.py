@@ -378,40 +378,6 @@ class CostItems:
 
     @classmethod
     @checked
-    def from_table(cls, table: Any, names: Sequence[str] | None = None) -> CostItems:
-        """Items from a table of prices, one row for each feature or one for each item that a feature needs.
-
-        The columns are ``feature`` and ``cost``, and optionally ``item``, ``discount_cost`` and ``shared_group``, ``needs``, and
-        ``once``; see `formulations.instance.price_tables.items_from_table`. Everything that takes prices takes such a table
-        itself, too.
-
-        Parameters
-        ----------
-        table
-            a pandas table.
-        names
-            the features in the order of the data. Default: in the order of the table.
-
-        Raises
-        ------
-        InvalidInputError
-            for features without a price, prices without a feature, and prices that contradict each other.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> import prunemodels as pm
-        >>> table = pd.DataFrame({"feature": ["city", "scan 1", "scan 2"], "cost": [0, 90, 90], "item": ["", "scan", "scan"]})
-        >>> items = pm.CostItems.from_table(table)
-        >>> [[items.names[m] for m in needed] for needed in items.needs]
-        [['city'], ['scan'], ['scan']]
-        """
-        from formulations.instance.price_tables import items_from_table
-
-        return items_from_table(table, names)
-
-    @classmethod
-    @checked
     def grouped(cls, groups: Sequence[str], prices: Mapping[str, Price]) -> CostItems:
         """Features of one group share one item: feature f needs ``groups[f]`` at ``prices[groups[f]]``."""
         return cls.from_items(prices, [(g,) for g in groups])

@@ -23,6 +23,7 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
 from formulations.instance.node_errors import NodeErrors
+from formulations.instance.price_tables import items_from_table
 from formulations.instance.problem import PruningProblem
 from formulations.shown import row_of
 from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES, errors_naming, option_of, shows_progress
@@ -176,7 +177,7 @@ def _list(labels: list[Any]) -> str:
 
 
 def read_costs(given: str, names: tuple[str, ...], rows: Any = None) -> CostItems:
-    """Prices from one number for every feature, or from a table of `CostItems.from_table`; `rows`: the features' columns."""
+    """Prices from one number for every feature, or from a table of prices; `rows`: the features' columns."""
     with errors_naming(f"--costs {given}"):
         try:
             uniform = Decimal(given)  # a float would round a number that is too small for it to 0
@@ -184,7 +185,7 @@ def read_costs(given: str, names: tuple[str, ...], rows: Any = None) -> CostItem
             table = read_prices(given)
             if "feature" in table.columns:
                 _check_identifiers({*names} - {*table["feature"].astype(str)}, rows)
-            return CostItems.from_table(table, names)
+            return items_from_table(table, names)
         if "_" in given:
             raise InvalidInputError(f"{NOT_WITH_UNDERSCORES}; write {given.replace('_', '')}")
         return CostItems.plain([uniform] * len(names), names)

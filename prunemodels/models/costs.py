@@ -41,7 +41,7 @@ def cost_items(costs: Costs, ensemble: Ensemble) -> CostItems:
     """Turn any of the accepted forms of prices into items for the forest's features.
 
     These are a `CostItems`; one number for all features; one number per feature in the forest's order; a mapping or Series from
-    the names of all features to their prices; or a table with the columns of `CostItems.from_table`. For the trees of a pipeline,
+    the names of all features to their prices; or a table with the columns of `items_from_table`. For the trees of a pipeline,
     prices are those of its raw columns, and a feature needs the items of all raw columns that it is made from.
     """
     if isinstance(costs, CostItems) and costs.columns is not None:  # they are about the features already

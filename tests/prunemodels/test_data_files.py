@@ -16,7 +16,6 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations.errors import BrokenFileError, InvalidInputError, MissingPackageError
-from formulations.instance.cost_items import CostItems
 from formulations.instance.price_tables import items_from_table
 from prunemodels.data_files import (
     FOLDER_VARIABLE,
@@ -110,7 +109,7 @@ def test_prices_in_tables_are_read_as_they_are_written(cell: str, message: str, 
     file = tmp_path / "costs.csv"
     file.write_text(f"feature,cost\na,{cell}\nb,7.270\n", encoding="utf-8")
     with pytest.raises(InvalidInputError, match=message):
-        CostItems.from_table(read_prices(file), ["a", "b"])
+        items_from_table(read_prices(file), ["a", "b"])
 
 
 def test_features_may_be_called_anything(tmp_path: Path) -> None:
@@ -118,12 +117,12 @@ def test_features_may_be_called_anything(tmp_path: Path) -> None:
     file = tmp_path / "costs.csv"
     for names in (["NA", "None", "nan"], ["01", "1", "1.0", "1e5"], [" a", "a", "#", "a b"]):
         file.write_text("".join(["feature,cost\n", *(f"{name},{k}\n" for k, name in enumerate(names))]))
-        assert CostItems.from_table(read_prices(file), names).prices == tuple(range(len(names)))
+        assert items_from_table(read_prices(file), names).prices == tuple(range(len(names)))
     file.write_text("feature,cost\n,1\nb,2\n")
     with pytest.raises(InvalidInputError, match="costs has a price for '', and there is no such feature; there are a, b"):
-        CostItems.from_table(read_prices(file), ["a", "b"])
+        items_from_table(read_prices(file), ["a", "b"])
     with pytest.raises(InvalidInputError, match="costs: row 1 of the table names no feature"):
-        CostItems.from_table(pd.read_csv(file), ["a", "b"])
+        items_from_table(pd.read_csv(file), ["a", "b"])
 
 
 def test_a_defect_while_a_table_is_read_stays_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

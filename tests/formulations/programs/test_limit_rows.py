@@ -14,6 +14,7 @@ from scipy import sparse
 
 from formulations import BrokenFileError, CostItems, InvalidInputError, Pruning, PruningProblem
 from formulations.instance.limit import Limit
+from formulations.instance.price_tables import items_from_table
 from formulations.programs import files as program_files
 from formulations.programs.files import read_program, write_program
 from formulations.programs.limit_rows import limit_rows
@@ -113,8 +114,8 @@ def test_a_column_names_the_rows() -> None:
 def test_currencies_come_from_tables_and_by_hand() -> None:
     """Columns cost_... of a table of prices; amounts by name or one for each item."""
     table = pd.DataFrame({"feature": ["a", "b"], "cost": [1, 2], "cost_minutes": [5, None]})
-    assert CostItems.from_table(table).currencies == {"minutes": (Fraction(5), Fraction(0))}
-    both = CostItems.from_table(table).with_currency("ml", [0, 10])
+    assert items_from_table(table).currencies == {"minutes": (Fraction(5), Fraction(0))}
+    both = items_from_table(table).with_currency("ml", [0, 10])
     assert both.of_made([[0, 1]]).currencies == {"minutes": (5, 0), "ml": (0, 10)}
     for name, amounts, message in (
         ("a", [1, 2], "has the name of an item"),
@@ -127,7 +128,7 @@ def test_currencies_come_from_tables_and_by_hand() -> None:
             CostItems.plain([1, 2], ["a", "b"]).with_currency(name, amounts)
     shared = pd.DataFrame({"feature": ["a", "b"], "cost": [1, 1], "item": ["x", "x"], "cost_ml": [5, 6]})
     with pytest.raises(InvalidInputError, match="'cost_ml' of the item 'x' is 6"):
-        CostItems.from_table(shared)
+        items_from_table(shared)
 
 
 INF = np.inf

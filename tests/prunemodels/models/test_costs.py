@@ -249,13 +249,12 @@ def test_real_price_files() -> None:
     assert sum(read.prices[m] for m in read.needs[features.index("FTI")]) == Fraction("14.51") + Fraction("9.31")
 
 
-def test_a_table_becomes_items_by_one_call() -> None:
-    """`CostItems.from_table` reads what ``costs=`` reads, in the order of the data or of the table."""
+def test_a_table_becomes_items() -> None:
+    """In the order of the table, or in that of the data as ``costs=`` reads it."""
     table = pd.DataFrame({"feature": ["city", "age"], "cost": [3, 2], "discount_cost": [1, None], "shared_group": ["form", None]})
-    items = pm.CostItems.from_table(table)
+    items = items_from_table(table)
     assert (items.names, items.needs) == (("shared:form", "city", "age"), ((0, 1), (2,)))
-    ordered = pm.CostItems.from_table(table, ["age", "city"])
-    assert ordered.needs == column_prices(table, 2, ["age", "city"])[0].needs == ((2,), (0, 1))
+    assert column_prices(table, 2, ["age", "city"])[0].needs == ((2,), (0, 1))
 
 
 ONE_HOT = np.eye(3)[[0, 2, 1, 1, 0]]
