@@ -19,7 +19,6 @@ EXTRAS = {
     "onnxruntime": "interop",
     "skl2onnx": "interop",
     "shtab": "completion",
-    "sksurv": "survival",
     "ray": "ray",
     "torch": "rivals",
 }

@@ -63,11 +63,6 @@ NEEDS = {
     "a formulation": ("pm.programs.FORMULATIONS", None),
     "column generation": ("pm.solve(problem, lam=0.01, method='dantzig_wolfe_plain')", None),
     "an ONNX model": ("pm.deployment.to_onnx(forest)", "interop"),
-    "a survival forest": (
-        "open('s.joblib', 'wb').write(b'csksurv.ensemble.forest\\nRandomSurvivalForest\\n.'); "
-        "pm.load_forest('s.joblib', trust_pickle=True)",
-        "survival",
-    ),
     "another library": ("from prunemodels.models.libraries.treelite_models import treelite; treelite()", "boosting"),
 }
 
@@ -133,8 +128,7 @@ def test_each_extra_is_there_and_brings_what_it_is_named_for() -> None:
     always = {Requirement(line).name for line in project["dependencies"]}
     for name, extra in EXTRAS.items():
         if name != "onnx":  # skl2onnx brings it
-            distribution = {"sksurv": "scikit-survival"}.get(name, name)
-            assert distribution in {Requirement(line).name for line in extras[extra]}
+            assert name in {Requirement(line).name for line in extras[extra]}
         assert name not in always
     everything = Requirement(extras["all"][0]).extras
     assert everything == set(EXTRAS.values()) - {"ray", "rivals"}

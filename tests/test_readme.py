@@ -29,8 +29,6 @@ def test_examples_print_what_is_shown(page: str) -> None:
     """A page's examples, run one after the other from nothing, print exactly the lines below each, where there are any."""
     if "fetch_heart" in (ROOT / page).read_text() and not (data_folder() / "heart_statlog.csv.gz").is_file():
         pytest.skip("Heart's table is not there")
-    if "from sksurv" in (ROOT / page).read_text():
-        pytest.importorskip("sksurv")
     names: dict[str, object] = {}
     for code, shown in blocks(page):
         printed = io.StringIO()

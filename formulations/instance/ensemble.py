@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.forest import Forest
-from formulations.instance.survival import SurvivalCurves
 from formulations.instance.tree_loss import TreeLoss, misclassification_loss, usual_loss
 
 Task = Literal["classification", "regression"]
@@ -71,7 +70,7 @@ class Ensemble(Forest):
         bool, shape (n,): whether a NaN goes left.
     value
         float64, shape (n, K): class fractions (classification) or, with K = 1, the mean (regression):
-        what the node predicts if it is a leaf. Of survival trees the risk score.
+        what the node predicts if it is a leaf.
     n_features
         number of features that the forest was trained on.
     task
@@ -87,8 +86,6 @@ class Ensemble(Forest):
         output first, and `classes` is None. Errors are means over the outputs. Empty: one output.
     made
         how the features are made from raw columns, for trees at the end of a pipeline; None: they are the columns of X.
-    curves
-        of survival trees, the survival curve that each node predicts; its errors are measured by it. None for all other trees.
 
     Raises
     ------
@@ -120,7 +117,6 @@ class Ensemble(Forest):
     judged_by: TreeLoss | None = None
     output_classes: tuple[NDArray[Any] | None, ...] = ()
     made: Annotated[MadeFeatures, "how features are made from raw columns"] | None = None
-    curves: SurvivalCurves | None = None
     parent: NDArray[np.int32] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -173,7 +169,6 @@ class Ensemble(Forest):
             threshold=self.threshold[nodes],
             missing_left=self.missing_left[nodes],
             value=self.value[nodes],
-            curves=None if self.curves is None else self.curves.only_tree(t),
         )
 
     @property
@@ -210,21 +205,6 @@ class Ensemble(Forest):
         if self.n_outputs > 1:
             raise UnsupportedModelError(
                 f"the trees predict {self.n_outputs} outputs, {use} needs one; train one forest for each output"
-            )
-
-    @checked
-    def check_no_curves(self, use: str) -> None:
-        """Refuse survival trees where `use`, such as "a cascade", cannot judge curves.
-
-        Raises
-        ------
-        UnsupportedModelError
-            for survival trees.
-        """
-        if self.curves is not None:
-            raise UnsupportedModelError(
-                f"the trees predict survival curves, which {use} cannot judge; prune_forest, evaluate, reports, files and "
-                "prediction on demand take them"
             )
 
     @checked
@@ -277,5 +257,4 @@ class Ensemble(Forest):
 
     def __repr__(self) -> str:
         task = self.task if self.n_outputs == 1 else f"{self.task} of {self.n_outputs} outputs"
-        task = task if self.curves is None else f"survival at {len(self.curves.times)} event times"
         return f"Ensemble({self.n_trees} trees, {self.n_splits} splits, {self.n_features} features, {task})"

@@ -20,7 +20,6 @@ from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.forest import Forest
 from formulations.instance.routing import Routing, range_sums
-from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import TreeLoss, check_counts
 
 
@@ -102,7 +101,7 @@ class NodeErrors:
 def errors_on_sample(
     ensemble: Ensemble,
     routing: Routing,
-    y: NDArray[np.float64] | NDArray[np.int64] | CensoredSample,
+    y: NDArray[np.float64] | NDArray[np.int64],
     weights: NDArray[np.float64],
     source: str = "given",
 ) -> ErrorComponent:
@@ -115,7 +114,7 @@ def errors_on_sample(
     y
         shape (N,), or (N, outputs) for several outputs: class indices (columns of ``ensemble.value``) or regression targets. A
         class index of -1, a label that the forest does not know, counts as an error everywhere, under misclassification costs as
-        the dearest one. Of survival trees a `CensoredSample`.
+        the dearest one.
     weights
         float64, shape (T, N) or (N,): the examples' weights, in each tree or in all.
 
@@ -125,7 +124,7 @@ def errors_on_sample(
         under misclassification costs that are no whole numbers, e and W_t are multiplied with their common denominator, so that
         counts stay whole. Of several outputs, e and W_t are sums over the outputs, so that errors are means over them.
     """
-    if ensemble.n_outputs > 1 and not isinstance(y, CensoredSample):
+    if ensemble.n_outputs > 1:
         each = [errors_on_sample(one, routing, y[:, o], weights, source) for o, one in enumerate(ensemble.outputs)]
         e, totals = (np.sum(parts, axis=0) for parts in ([c.e for c in each], [c.weight for c in each]))
         return ErrorComponent(e, totals, source=source)
@@ -138,16 +137,12 @@ def errors_on_sample(
         w = (weights if weights.ndim == 1 else weights[t])[order]
         start, stop = routing.start[nodes], routing.stop[nodes]
         totals[t] = w.sum()
-        if isinstance(y, CensoredSample):
-            assert ensemble.curves is not None
-            e[nodes] = y.node_losses(ensemble.curves, t, order, w, start, stop)
+        value = ensemble.value[nodes]
+        if ensemble.task == "classification":
+            losses = _of_classes(loss, value.argmax(axis=1), y[order], w, start, stop)
         else:
-            value = ensemble.value[nodes]
-            if ensemble.task == "classification":
-                losses = _of_classes(loss, value.argmax(axis=1), y[order], w, start, stop)
-            else:
-                losses = _of_numbers(loss.name, value[:, 0], y[order], w, start, stop)
-            e[nodes] = np.maximum(losses, 0.0)
+            losses = _of_numbers(loss.name, value[:, 0], y[order], w, start, stop)
+        e[nodes] = np.maximum(losses, 0.0)
     return ErrorComponent(e, totals * loss.denominator, source=source)
 
 

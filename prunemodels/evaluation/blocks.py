@@ -66,7 +66,6 @@ def each_block(
 
     if y is not None:
         ensemble.check_one_output("a table in chunks")
-        ensemble.check_no_curves("a table in chunks")
     table, names = as_chunked(X), ensemble.feature_names
 
     def take(block: RowBlock) -> None:

@@ -50,8 +50,7 @@ class Evaluation(Shown, Effective):
         ``"classification"`` or ``"regression"``.
     measure
         what `error` is: the share of wrong predictions (``"error rate"``); of numbers the ``"mean squared error"``, or for a
-        forest grown by another criterion the ``"mean absolute error"`` or ``"mean Poisson deviance"``; of survival curves the
-        ``"integrated Brier score"``.
+        forest grown by another criterion the ``"mean absolute error"`` or ``"mean Poisson deviance"``.
     loss
         of models whose trees add up: the mean loss of their margins, log loss or squared error; NaN for all others.
     uses
@@ -109,9 +108,8 @@ def evaluate(
         library, see `read_model`; one of these in scikit-learn's calibrated or thresholded classifiers; or a fitted cascade.
     X, y
         examples and labels, preferably ones that played no part in training or pruning. Each label must be one that the model was
-        trained on; targets of a regression must be finite. For survival forests y is scikit-survival's array of events and times,
-        and censoring is estimated from these examples. For a forest of scikit-learn X may be a table that is larger than memory,
-        a file or a `ChunkedTable`; then y and `sample_weight` are names of columns, or arrays with one entry a row.
+        trained on; targets of a regression must be finite. For a forest of scikit-learn X may be a table that is larger than
+        memory, a file or a `ChunkedTable`; then y and `sample_weight` are names of columns, or arrays with one entry a row.
     costs, evaluation_cost
         as in `problem_from_forest`. Default: those that the forest was pruned with. A cascade knows its own prices: different
         ones are refused.
@@ -157,7 +155,7 @@ def evaluate(
             more = [u.bill(splits) for u in (usage, trees.counting_features(usage))]
             bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more
             uses.extend(limit_uses(usage, splits, limits))
-        losses.append(trees.losses(block.X, block.labels, block.entry, weights[-1]))
+        losses.append(trees.losses(block.X, block.labels, block.entry))
 
     each_block(trees.ensemble, X, y, add, "evaluating", sample_weight=sample_weight)
     every = joined_weights(weights, X)

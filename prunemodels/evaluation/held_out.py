@@ -181,7 +181,7 @@ def held_out_error(
     ensemble = read_trees(forest)
     check_columns(X, ensemble.names_to_check)
     weights = check_weights(sample_weight, len(features_of(ensemble, X)), "sample_weight", X)
-    losses = forest_losses(forest, X, y, ensemble.loss, weights=weights)[weights > 0]
+    losses = forest_losses(forest, X, y, ensemble.loss)[weights > 0]
     return mean_interval(losses, ensemble.loss.largest, confidence, method, weights[weights > 0])
 
 
@@ -229,7 +229,7 @@ def hold_out(
         paid.append(row_costs[weight > 0])
         weights.append(weight[weight > 0])
         if pruned is not None:
-            losses.append(forest_losses(pruned, block.X, block.y, loss, block.entry, weights=weight)[weight > 0])
+            losses.append(forest_losses(pruned, block.X, block.y, loss, block.entry)[weight > 0])
 
     each_block(usage.ensemble, X, y, add, "counting costs", sample_weight=sample_weight)
     largest = usage.largest_row_cost(kept)
@@ -280,10 +280,10 @@ def held_out_changes(
 
     `forest` is the one before pruning, and the same examples judge both, so that differences are paired.
     """
-    loss, weights = problem.ensemble.loss, problem.usage.every_weight
+    loss = problem.ensemble.loss
 
     def seen(model: Any, kept: NDArray[np.bool_]) -> tuple[SampleCost, NDArray[np.float64]]:
-        losses = forest_losses(model, problem.X, y, loss, weights=weights)[problem.rows]
+        losses = forest_losses(model, problem.X, y, loss)[problem.rows]
         return SampleCost.of(problem.usage, kept), losses
 
     before = seen(forest, problem.ensemble.is_split)

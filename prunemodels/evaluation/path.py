@@ -30,7 +30,6 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, n_examples
-from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import check_counts
 from formulations.long_steps import interruption_as_error, timed_step
 from formulations.shown import Card, Shown, rate, spread
@@ -213,17 +212,14 @@ def sweep_path(
     table, X = X, X if hasattr(X, "shape") else np.asarray(X)
     X = X.tocsr() if hasattr(X, "tocsr") and ensemble.made is None else features_of(ensemble, X)
     weights = check_weights(sample_weight, n_examples(X), "sample_weight", table)
-    found, terms = true_outputs(ensemble, y, n_examples(X), unknown=unknown, weights=weights), None
-    if isinstance(found, CensoredSample):
-        truth, terms = np.stack([found.place, found.case_weight], axis=1), np.stack([found.at_risk, found.after])
-    else:
-        truth = np.asarray(found, dtype=np.float64).reshape(n_examples(X), ensemble.n_outputs)
+    found = true_outputs(ensemble, y, n_examples(X), unknown=unknown)
+    truth = np.asarray(found, dtype=np.float64).reshape(n_examples(X), ensemble.n_outputs)
     if ensemble.loss.name == "poisson":
         check_counts(truth)
     counted = np.flatnonzero(weights > 0)
     both = np.stack([weights, np.zeros_like(weights)])
     both[1, counted] = squared_weights(weights[counted])
-    sweep = _Sweep(path, X, truth, both, counted, _votes(ensemble, vote), terms)
+    sweep = _Sweep(path, X, truth, both, counted, _votes(ensemble, vote))
     costs, once, losses = sweep.run(0, with_costs=True)
     w, n = weights[counted], len(counted)
     paid, error = costs[:, 0] / w.sum(), losses[:, 0] / w.sum()
@@ -251,9 +247,7 @@ def sweep_path(
 
 
 def _votes(ensemble: Ensemble, vote: Vote) -> Floats:
-    """What each node adds to the vote: its values, its survival curve, or 1 for its class."""
-    if ensemble.curves is not None:
-        return ensemble.curves.of_all()
+    """What each node adds to the vote: its values, or 1 for its class."""
     if vote == "mean":
         return ensemble.value
     ones = np.zeros_like(ensemble.value)
@@ -272,7 +266,6 @@ class _Sweep:
     weights: Floats  # shape (2, N): w and q of `path_sweeps`
     counted: NDArray[np.int64]
     value: Floats
-    terms: Floats | None
 
     def run(self, reference: int, *, with_costs: bool) -> tuple[Floats, Floats, Floats]:
         """Sums (3) of costs, prices paid once, and sums (2) of losses, at each position; for the numbers see `path_sweeps`."""
@@ -287,7 +280,7 @@ class _Sweep:
             usage = on_features.on(self.X[block], weights[0])
             truth, leaves = self.truth[block], self.path.single_leaves_vote
             sample = (usage.routing, end, self.value, truth, weights)
-            walk_losses(ensemble, *sample, reference, losses, single_leaves_vote=leaves, terms=self.terms)
+            walk_losses(ensemble, *sample, reference, losses, single_leaves_vote=leaves)
             if with_costs:
                 once = walk_costs(usage, end, weights, costs)
         ending = np.bincount(np.maximum(once, 0), weights=p.costs.price, minlength=positions + 1)

@@ -28,7 +28,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing
 from formulations.instance.usage import Usage
 
-KINDS = ("zero_one", "misclassification_costs", "squared_error", "absolute_error", "poisson", "integrated_brier_score")
+KINDS = ("zero_one", "misclassification_costs", "squared_error", "absolute_error", "poisson")
 """The losses by their numbers in compiled code; see `TreeLoss`."""
 
 NEARLY_TIED = 1e-9
@@ -80,28 +80,24 @@ def walk_losses(
     sums: NDArray[np.float64],
     *,
     single_leaves_vote: bool = True,
-    terms: NDArray[np.float64] | None = None,
 ) -> None:
     """Add the differences of (2) to `sums`, shape (K + 1, 5).
 
     Parameters
     ----------
     value
-        shape (n, C): what each node adds to the vote; for a regressor C = 1, for survival trees the number of times.
+        shape (n, C): what each node adds to the vote; for a regressor C = 1.
     truth
-        shape (N, outputs): class index of each row (negative: a label that the forest does not know), or its target. For survival
-        trees ``place`` and ``case_weight`` of a `CensoredSample`, shape (N, 2).
+        shape (N, outputs): class index of each row (negative: a label that the forest does not know), or its target.
     reference
         the position that d of (2) is relative to.
     single_leaves_vote
         False: from position 1 on, trees that are single leaves do not vote, unless all trees are.
-    terms
-        for survival trees, ``at_risk`` and ``after`` of the `CensoredSample`, shape (2, C).
     weights
         shape (2, N): w and q.
     """
     kind = KINDS.index(ensemble.loss.name)
-    costs = terms if terms is not None else ensemble.loss.matrix if ensemble.loss.costs else np.zeros((1, 1))
+    costs = ensemble.loss.matrix if ensemble.loss.costs else np.zeros((1, 1))
     how = (kind, costs, ensemble.output_start)
     reached = routing.reached(ensemble.tree_of)
     compared, loss = np.empty((2, routing.n_rows))
@@ -293,12 +289,10 @@ def _sum_votes(i, ballot):  # type: ignore[no-untyped-def]
 def _loss(i, ballot, n_votes, truth, how):  # type: ignore[no-untyped-def]
     """The mean over the outputs of the losses of the forest's prediction for row i.
 
-    `how` is the number of the loss, the misclassification costs or the terms of the score, and where each output's columns start.
+    `how` is the number of the loss, the misclassification costs, and where each output's columns start.
     """
     kind, costs, start = how
     n_outputs, total = truth.shape[1], ballot.total
-    if kind == 5:
-        return _score_of_curve(truth[i, 0], truth[i, 1], costs, total[i], n_votes)
     if kind >= 2:
         _sum_votes(i, ballot)
         mean = 0.0
@@ -314,22 +308,6 @@ def _loss(i, ballot, n_votes, truth, how):  # type: ignore[no-untyped-def]
         else:
             mean += costs[y, best] if y >= 0 else costs.max()
     return mean / n_outputs
-
-
-@njit(cache=True)
-def _score_of_curve(place, case_weight, terms, total, n_votes):  # type: ignore[no-untyped-def]
-    """The integrated Brier score (1) of `formulations.instance.survival` of the mean curve.
-
-    The sums of the votes are those that moved along: fresh ones for all times would take as many steps as the forest has trees.
-    """
-    alive, dead = 0.0, 0.0
-    for j in range(total.shape[0]):
-        S = total[j] / n_votes
-        if j < place:
-            alive += terms[0, j] * (1.0 - S) ** 2
-        else:
-            dead += terms[1, j] * S**2
-    return alive + case_weight * dead
 
 
 @njit(cache=True)

@@ -85,7 +85,7 @@ def exit_path(
     InvalidInputError
         for labels, weights, columns or options that do not fit.
     UnsupportedModelError
-        for trees with several outputs and for survival trees.
+        for trees with several outputs.
 
     Examples
     --------

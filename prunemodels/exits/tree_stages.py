@@ -213,7 +213,6 @@ def _joins(given: Sequence[int], name: str, least: int, part_of: NDArray[np.int6
 def check_votes(ensemble: Ensemble) -> None:
     """Refuse trees whose votes no stage can judge."""
     ensemble.check_one_output("a cascade")
-    ensemble.check_no_curves("a cascade")
 
 
 def _whole_trees(

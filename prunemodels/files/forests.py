@@ -62,10 +62,6 @@ TRUSTED = (
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.feature_selection._univariate_selection.f_classif",
     "sklearn.feature_selection._univariate_selection.f_regression",
-    "sksurv.ensemble.forest.ExtraSurvivalTrees",
-    "sksurv.ensemble.forest.RandomSurvivalForest",
-    "sksurv.tree.tree.ExtraSurvivalTree",
-    "sksurv.tree.tree.SurvivalTree",
 )
 """Types that a model of trees, or a pipeline of scikit-learn's own steps, holds beyond those that skops trusts.
 
@@ -101,8 +97,6 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequen
         if the file is absent, damaged, written by another scikit-learn version, or holds types that no forest needs.
     UnsupportedModelError, NotFittedForestError
         if it holds anything but a fitted model of trees.
-    MissingPackageError
-        if it holds a survival forest, and scikit-survival is not installed; the message names the extra.
 
     Examples
     --------

@@ -29,7 +29,6 @@ from prunemodels.models.columns import final_step, trace_pipeline
 from prunemodels.models.costs import Costs, cost_items, saved_prices
 from prunemodels.models.forests.labels import forest_losses, losses_of
 from prunemodels.models.forests.reading import check_columns, is_boosted, read_forest, read_trees
-from prunemodels.models.forests.survival import predicts_curves
 from prunemodels.models.response import Response, TwoClassRule, average_response, merged, sum_response, unwrapped
 
 if TYPE_CHECKING:
@@ -216,12 +215,10 @@ class TreeModel:
         rows = self._features(X)
         return float(np.average(loss_of(self.forest, y, len(rows)).values(self.forest.margins(rows)), weights=sample_weight))
 
-    def losses(
-        self, X: Any, y: Any, entry: Callable[[int], str] | None = None, weights: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def losses(self, X: Any, y: Any, entry: Callable[[int], str] | None = None) -> NDArray[np.float64]:
         """The loss of each row's prediction, see `measure` and `forest_losses`; shape (n,)."""
         if self.forest is None:
-            return forest_losses(self.model, X, y, self.ensemble.loss, entry, weights=weights)
+            return forest_losses(self.model, X, y, self.ensemble.loss, entry)
         return losses_of(self.classes, self.predict(X), y, entry)
 
 
@@ -231,8 +228,7 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     These are a forest of scikit-learn, see `read_forest`; a boosted model or one of another library, see `read_model`, or what
     that returned; a `BoostedPruning`; an object that holds one of these, such as a `BudgetPrunedForestClassifier` or a
     `PrunedForest`; one of these at the end of a `Pipeline`, or in a `CalibratedClassifierCV`, `FixedThresholdClassifier`,
-    `TunedThresholdClassifierCV` or `FrozenEstimator`. Only with `several_outputs` may a forest have several outputs; survival
-    forests predict one number, and are always read.
+    `TunedThresholdClassifierCV` or `FrozenEstimator`. Only with `several_outputs` may a forest have several outputs.
     """
     if isinstance(model, TreeModel):
         return model
@@ -246,7 +242,7 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
         found = tree_model_of(inner)
         return replace(found, model=model, decision=merged(found.decision, decision))
     if not is_boosted(model):
-        return TreeModel(model, read_trees(model) if several_outputs or predicts_curves(model) else read_forest(model))
+        return TreeModel(model, read_trees(model) if several_outputs else read_forest(model))
     from prunemodels.models.libraries.reading import read_model
 
     return _of_sum(read_model(model))

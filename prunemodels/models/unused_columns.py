@@ -53,10 +53,9 @@ def drop_unused(model: Any) -> Any:
     Parameters
     ----------
     model
-        a forest, bag or tree of scikit-learn, see `read_forest`, or a survival forest of scikit-survival; a ``Booster`` or
-        estimator of XGBoost or LightGBM; or what holds such a model, such as a result of `prune_forest` or a `BoostedPruning`,
-        whose model is then returned. Of a fitted ``Pipeline`` the raw columns are dropped: a first step puts constants in their
-        place, which change no prediction.
+        a forest, bag or tree of scikit-learn, see `read_forest`; a ``Booster`` or estimator of XGBoost or LightGBM; or what holds
+        such a model, such as a result of `prune_forest` or a `BoostedPruning`, whose model is then returned. Of a fitted
+        ``Pipeline`` the raw columns are dropped: a first step puts constants in their place, which change no prediction.
 
     Returns
     -------

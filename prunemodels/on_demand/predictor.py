@@ -39,11 +39,10 @@ class OnDemandPredictor:
     Parameters
     ----------
     model
-        a fitted forest, pruned or not, see `read_forest`, or an `Ensemble`; a survival forest of scikit-survival, whose risk
-        score is predicted; a boosted model, see `read_model`; one of these at the end of a fitted `Pipeline`, whose raw columns
-        are then the features, or in a `CalibratedClassifierCV`, `FixedThresholdClassifier`, `TunedThresholdClassifierCV` or
-        `FrozenEstimator`; or a fitted cascade, such as `CascadeClassifier`, `BudgetCascadeRegressor`, or what
-        ``ExitPath.at_cost`` returns.
+        a fitted forest, pruned or not, see `read_forest`, or an `Ensemble`; a boosted model, see `read_model`; one of these at
+        the end of a fitted `Pipeline`, whose raw columns are then the features, or in a `CalibratedClassifierCV`,
+        `FixedThresholdClassifier`, `TunedThresholdClassifierCV` or `FrozenEstimator`; or a fitted cascade, such as
+        `CascadeClassifier`, `BudgetCascadeRegressor`, or what ``ExitPath.at_cost`` returns.
     costs
         prices of a forest's features, or of a pipeline's raw columns, see `prunemodels.models.costs.cost_items`. Default:
         those that the forest was pruned with. A cascade knows its own prices, and other ones are refused.

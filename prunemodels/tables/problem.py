@@ -77,11 +77,10 @@ class GivenTable:
         BrokenFileError, InterruptedSolveError
             as `problem_from_table`.
         UnsupportedModelError
-            for trees with several outputs, and survival trees.
+            for trees with several outputs.
         """
         del forest
         ensemble.check_one_output("GivenTable")
-        ensemble.check_no_curves("GivenTable")
         table = as_chunked(self.table)
         reader = Reader(table, ensemble, y=self.y, weight=self.sample_weight)
         e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)

@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks import in_use, instances, measuring, naive, survival
+from benchmarks import in_use, instances, measuring, naive
 from benchmarks.confidence import ALPHA, POPULATIONS, share_too_low, weighted_table
 from benchmarks.default_forest import JOBS, left
 from benchmarks.start_up import PACKAGES, runs
@@ -56,26 +56,6 @@ def test_judging_choosing_and_deploying_are_told() -> None:
     assert "11 budgets" in in_use.cross_validation(X, y, [float(b) for b in range(1, 12)], trees=3)
     told = in_use.at_work(forest, pm.apply_pruning(path.at_cost(3.0), forest), X[300:], repeats=2)
     assert "ONNX after" in told
-
-
-@pytest.mark.slow
-def test_survival_forests_are_compared_within_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
-    """Column sets are those to which nothing can be added; each way has a line, and the validation sample keeps the budget."""
-    pytest.importorskip("sksurv")
-    sets = {frozenset(columns) for columns in survival.column_sets(12)}
-    prices = survival.PRICES
-    assert frozenset({"age", "menostat", "pnodes"}) in sets
-    assert all(sum(prices[name] for name in columns) <= 12 for columns in sets)
-    assert not any(a < b for a in sets for b in sets)
-    assert survival.main(["--repeats", "2", "--trees", "2", "--budgets", "12"]) == 0
-    lines = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith(("| sqrt", "| all"))]
-    assert [way for _, way, *_ in lines] == 2 * [
-        "unpruned",
-        "pruned, errors in-bag",
-        "retrained on fewer columns",
-    ]
-    assert all(float(cost) <= 14 for _, _, limit, cost, *_ in lines if limit)
-    assert all(float(cost) > 20 for _, _, limit, cost, *_ in lines if not limit)
 
 
 @pytest.mark.slow

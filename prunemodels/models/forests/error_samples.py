@@ -22,11 +22,9 @@ from formulations.instance.cost_sample import check_weights, in_order_of
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import Routing, features_of, route
-from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.models.forests.labels import true_outputs
 from prunemodels.models.forests.reading import check_columns, tree_views
-from prunemodels.models.forests.survival import predicts_curves
 from prunemodels.models.forests.training_rows import MEDIANS_MEASURED_EXACTLY, check_training_data, out_of_bag, training_weights
 
 STORED = ("squared_error", "friedman_mse", "absolute_error", "poisson")
@@ -55,7 +53,7 @@ class InBag:
     X, y
         the training data, in the order in which ``fit`` saw them. None (default): read the class fractions, or impurities, that
         the trees store, which are the same errors. Trees with ``monotonic_cst``, whose predictions the constraints
-        may have changed, and survival trees store none.
+        may have changed, store none.
     sample_weight
         the weights that were given to ``fit``, if any.
 
@@ -127,8 +125,7 @@ class Given:
     Parameters
     ----------
     X, y
-        examples and their labels (classification: labels that the forest was trained on) or targets; for survival forests
-        scikit-survival's array of events and times, whose censoring is estimated from these examples.
+        examples and their labels (classification: labels that the forest was trained on) or targets.
     sample_weight
         shape (N,), >= 0: a row stands for that many. Default: those of the cost sample, where X are its rows; else 1 each.
 
@@ -243,8 +240,6 @@ def stores_errors(forest: Any) -> bool:
 
 def _not_stored(estimator: Any) -> str | None:
     """The setting of a tree because of which it does not store its in-bag errors, and why; None where it stores them."""
-    if predicts_curves(estimator):
-        return "the log-rank criterion, and its nodes store no error of their curves"
     if not is_classifier(estimator) and estimator.criterion not in STORED:
         return f"criterion={estimator.criterion!r}, whose impurity is no error that is known here"
     if estimator.criterion == "absolute_error" and not MEDIANS_MEASURED_EXACTLY:
@@ -258,12 +253,12 @@ def _not_stored(estimator: Any) -> str | None:
 
 def _labelled(
     ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None
-) -> tuple[Routing, NDArray[Any] | CensoredSample, NDArray[np.float64]]:
-    """Examples, routed; labels as class indices, targets, or events and times; weights."""
+) -> tuple[Routing, NDArray[Any], NDArray[np.float64]]:
+    """Examples, routed; labels as class indices, or targets; weights."""
     if X is None or y is None:
         raise InvalidInputError("errors: give both X and y, or neither for the in-bag statistics that the trees store")
     check_columns(X, ensemble.names_to_check, "errors: X")
     rows = features_of(ensemble, X, "errors: X")
     w = check_weights(sample_weight, rows.shape[0], "errors: sample_weight", X)
-    labels = true_outputs(ensemble, y, rows.shape[0], "errors: y", weights=w)
+    labels = true_outputs(ensemble, y, rows.shape[0], "errors: y")
     return route(ensemble, rows), labels, w

@@ -12,9 +12,7 @@ from sklearn.base import is_classifier
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import real_array
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import TreeLoss
-from prunemodels.models.forests.survival import SURVIVAL_LOSS, censored_sample, survival_losses
 
 
 def class_numbers(
@@ -83,15 +81,8 @@ def forest_losses(
     y: Any,
     loss: TreeLoss,
     entry: Callable[[int], str] | None = None,
-    *,
-    weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """The loss of what a forest of scikit-learn or scikit-survival predicts for each row.
-
-    The weights count where censoring is estimated from the rows; default: 1 each.
-    """
-    if loss == SURVIVAL_LOSS:
-        return survival_losses(forest, X, y, weights)
+    """The loss of what a forest of scikit-learn predicts for each row."""
     answers = np.asarray(forest.predict(X))
     if answers.ndim == 2:
         return _mean_losses(forest, answers, y, loss, entry)
@@ -115,14 +106,8 @@ def true_outputs(
     name: str = "y",
     *,
     unknown: int | None = None,
-    weights: NDArray[np.float64] | None = None,
-) -> NDArray[Any] | CensoredSample:
-    """`class_numbers` of labels or targets for trees; of several outputs one column each, shape (n, outputs).
-
-    For survival trees a `CensoredSample`, in whose estimate of censoring the rows have these weights; default: 1 each.
-    """
-    if ensemble.curves is not None:
-        return censored_sample(ensemble.curves.times, y, n_rows, weights, name)
+) -> NDArray[Any]:
+    """`class_numbers` of labels or targets for trees; of several outputs one column each, shape (n, outputs)."""
     if ensemble.n_outputs == 1:
         return class_numbers(ensemble.classes, y, n_rows, name, unknown=unknown)
     columns = _columns(y, n_rows, ensemble.n_outputs, name)

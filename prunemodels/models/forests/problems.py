@@ -44,17 +44,16 @@ def problem_from_forest(
         minimise  error + lam * cost                                                                     (OBJ)
 
     Error is the mean over the trees of their error on the error sample: an error rate, or for a regression the mean of what the
-    trees' criterion measures (squared error, absolute error, Poisson deviance), or for survival trees the integrated Brier score;
-    ``problem.ensemble.measure`` says which. Cost is the mean over the examples of X of the prices of the features that they need,
-    each paid once per example, however many trees use it.
+    trees' criterion measures (squared error, absolute error, Poisson deviance); ``problem.ensemble.measure`` says which. Cost is
+    the mean over the examples of X of the prices of the features that they need, each paid once per example, however many trees
+    use it.
 
     Parameters
     ----------
     forest
-        a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*; a RandomSurvivalForest,
-        ExtraSurvivalTrees or SurvivalTree of scikit-survival; or a fitted `Pipeline` that ends with one. It is not changed. If it
-        has several outputs, the error is the mean over them. Or an `Ensemble`: trees by
-        hand, with ``errors=Given``.
+        a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*; or a fitted `Pipeline` that ends with
+        one. It is not changed. If it has several outputs, the error is the mean over them. Or an `Ensemble`: trees by hand, with
+        ``errors=Given``.
     X
         the cost sample: examples like those to be predicted, shape (N, n_features); labels are not needed. BP16 uses a validation
         set. Examples that the trees were grown on may look cheaper or dearer than new ones. For files and tables larger than
@@ -64,7 +63,6 @@ def problem_from_forest(
         pipeline they are those of its raw columns.
     errors
         where the nodes' errors are measured: ``"in-bag"`` (default: what the trees store), `InBag`, `OutOfBag`, `Given`, `Blend`.
-        Survival trees store no errors, so they need data: ``InBag(X_train, y_train)``, for example.
     sample_weight
         omega, shape (N,), >= 0: a row of X stands for that many, in cost as in error. An error sample of other rows has its own.
     evaluation_cost

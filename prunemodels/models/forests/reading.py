@@ -1,8 +1,7 @@
 """Read forests of scikit-learn as an `Ensemble`.
 
-All models that average trees are read: random forests, extra trees, bagged trees, single trees, and the survival forests of
-scikit-survival, whose trees are scikit-learn's. Boosted models, which add up
-their trees, have no error that is a mean over trees, and are refused by name.
+All models that average trees are read: random forests, extra trees, bagged trees, and single trees. Boosted models, which add
+up their trees, have no error that is a mean over trees, and are refused by name.
 """
 
 from __future__ import annotations
@@ -34,15 +33,6 @@ from formulations.instance.tree_loss import TreeLoss
 from formulations.sparse_arrays import check_sparse
 from prunemodels.models.columns import final_step, trace_pipeline
 from prunemodels.models.forests.soundness import wrong_with_forest
-from prunemodels.models.forests.survival import (
-    SURVIVAL_LOSS,
-    check_holds_curves,
-    curves_of,
-    predicts_curves,
-    risk_scores,
-    survival_forests,
-    survival_trees,
-)
 from prunemodels.models.trees import joined, one_tree
 
 FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
@@ -62,10 +52,14 @@ REFUSED = {
         "which error that would be"
     ),
     "RandomTreesEmbedding": "its trees predict nothing, they number leaves",
+    "Surviv": (
+        "its trees predict survival curves; prune a RandomForestRegressor that was trained on its risk scores, or keep "
+        "scikit-survival's own forest"
+    ),
 }
 """Kinds of models that cannot be pruned, by a part of their names, and why."""
 
-SUPPORTED = "RandomForest*, ExtraTrees*, Bagging* of decision trees, DecisionTree*, survival forests of scikit-survival"
+SUPPORTED = "RandomForest*, ExtraTrees*, Bagging* of decision trees, DecisionTree*"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +84,13 @@ def is_boosted(model: Any) -> bool:
 
 def is_tree(forest: Any) -> bool:
     """Whether it is a single tree."""
-    return isinstance(forest, TREES + survival_trees())
+    return isinstance(forest, TREES)
 
 
 def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
     """The trees of a fitted forest, in order; those of the last step of a `Pipeline`.
 
-    Only with `several_outputs` may they predict several outputs, or survival curves; then `TreeView.classes` is empty.
+    Only with `several_outputs` may they predict several outputs; then `TreeView.classes` is empty.
     """
     forest = final_step(forest)
     if isinstance(forest, Ensemble):
@@ -105,8 +99,6 @@ def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
             "rows, errors=pm.samples.Given(X, y), and read a pruning of it from `kept`"
         )
     _check_kind(forest)
-    if predicts_curves(forest):
-        _check_curves(forest, allowed=several_outputs)
     if not hasattr(forest, "tree_" if is_tree(forest) else "estimators_"):
         raise NotFittedForestError.of(forest)
     trees = [forest] if is_tree(forest) else list(forest.estimators_)
@@ -134,23 +126,10 @@ def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
 
 def _check_kind(forest: Any) -> None:
     # exact types: subclasses such as IsolationForest or RandomTreesEmbedding predict something else
-    kinds = (*FORESTS, *BAGS, *TREES, *survival_forests(), *survival_trees())
-    if type(forest) not in kinds and not any(isinstance(forest, k) and _predicts_as(type(forest), k) for k in kinds):
+    kinds = (*FORESTS, *BAGS, *TREES)
+    if type(forest) not in kinds and not any(isinstance(forest, k) and type(forest).predict is k.predict for k in kinds):
         hint = _hint(forest)
         raise UnsupportedModelError(f"{type(forest).__name__} cannot be pruned; what can be: {SUPPORTED}{hint}")
-
-
-def _predicts_as(own: type, kind: type) -> bool:
-    return all(getattr(own, name, None) is getattr(kind, name, None) for name in ("predict", "predict_survival_function"))
-
-
-def _check_curves(forest: Any, *, allowed: bool) -> None:
-    if not allowed:
-        raise UnsupportedModelError(
-            f"the {type(forest).__name__} predicts survival curves, which pruning, evaluation, files, reports and prediction on "
-            "demand take, but not what was called"
-        )
-    check_holds_curves(forest)
 
 
 def _hint(forest: Any) -> str:
@@ -204,14 +183,13 @@ def read_forest(forest: Any) -> Ensemble:
 
 
 def read_trees(forest: Any) -> Ensemble:
-    """`read_forest` that also takes several outputs, see `Ensemble.output_classes`, survival forests, and an `Ensemble`."""
+    """`read_forest` that also takes several outputs, see `Ensemble.output_classes`, and an `Ensemble`."""
     return forest if isinstance(forest, Ensemble) else _read(forest, tree_views(forest, several_outputs=True))
 
 
 def _read(model: Any, views: list[TreeView]) -> Ensemble:
     made, forest = trace_pipeline(model), final_step(model)
-    survival = predicts_curves(forest)
-    classification, n_outputs = is_classifier(forest), 1 if survival else views[0].estimator.n_outputs_
+    classification, n_outputs = is_classifier(forest), views[0].estimator.n_outputs_
     labels: tuple[Any, ...] = ()
     if n_outputs > 1:
         labels = tuple(np.asarray(c) for c in forest.classes_) if classification else (None,) * n_outputs
@@ -221,9 +199,7 @@ def _read(model: Any, views: list[TreeView]) -> Ensemble:
     for view in views:
         tree = view.estimator.tree_
         value = np.zeros((tree.node_count, n_values))
-        if survival:
-            value[:] = risk_scores(view.estimator)
-        elif labels:
+        if labels:
             value[:] = np.concatenate([tree.value[:, o, : 1 if c is None else len(c)] for o, c in enumerate(labels)], axis=1)
         else:
             value[:, view.classes] = tree.value[:, 0, :]
@@ -237,10 +213,9 @@ def _read(model: Any, views: list[TreeView]) -> Ensemble:
         np.asarray(forest.classes_) if one else None,
         None if names is None else tuple(str(x) for x in names),
         task="classification" if classification else "regression",
-        judged_by=None if classification else SURVIVAL_LOSS if survival else regression_loss(views[0].estimator),
+        judged_by=None if classification else regression_loss(views[0].estimator),
         output_classes=labels,
         made=made,
-        curves=curves_of(forest, [view.estimator for view in views]) if survival else None,
     )
 
 

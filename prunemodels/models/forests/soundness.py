@@ -14,13 +14,9 @@ from sklearn.base import is_classifier
 from sklearn.tree._tree import Tree
 
 from formulations.memory import too_large
-from prunemodels.models.forests.survival import predicts_curves, wrong_with_times
 
 BYTES_OF_FEATURE = 200
 """Memory for each feature that any use of a forest takes at least: a name, a price, an item."""
-
-CURVES = ("cumulative hazard", "survival probability")
-"""What a survival tree's node holds for each time."""
 
 
 def wrong_with_forest(forest: Any, trees: list[Any], columns: list[NDArray[np.int64]] | None) -> str | None:
@@ -42,7 +38,6 @@ def wrong_with_forest(forest: Any, trees: list[Any], columns: list[NDArray[np.in
         return f"feature_names_in_ has not one name for each of {n_features} features"
     n_outputs = trees[0].n_outputs_
     classes = forest.classes_ if is_classifier(forest) else None
-    survival = predicts_curves(forest)
     lists = [] if classes is None else [classes] if n_outputs == 1 else list(classes)
     if classes is not None and len(lists) != n_outputs:
         return f"classes_ has {len(lists)} lists for {n_outputs} outputs"
@@ -57,11 +52,11 @@ def wrong_with_forest(forest: Any, trees: list[Any], columns: list[NDArray[np.in
             f"it has {tree.n_outputs_} outputs, the first has {n_outputs}" if tree.n_outputs_ != n_outputs else None
         )
         wrong = wrong or (_wrong_with_classes(tree, classes, whole=columns is None) if n_outputs == 1 else None)
-        outputs = [CURVES] * n_outputs if survival else lists if n_outputs > 1 else None
+        outputs = lists if n_outputs > 1 else None
         wrong = wrong or wrong_with_tree(tree, n_features if seen is None else len(seen), outputs)
         if wrong is not None:
             return f"tree {t}: {wrong}"
-    return wrong_with_times(forest, trees) if survival else None
+    return None
 
 
 def _wrong_with_columns(columns: NDArray[np.int64] | None, n_features: int) -> str | None:
@@ -95,8 +90,8 @@ def _wrong_with_classes(tree: Any, classes: Any, *, whole: bool) -> str | None:
 def wrong_with_tree(estimator: Any, n_features: int, outputs: list[Any] | None = None) -> str | None:
     """The first thing that is wrong with the arrays of a fitted decision tree on so many features, None where it is sound.
 
-    `outputs` has, of a tree with several outputs, the classes of each, or is an empty list for numbers; of a survival tree it has
-    `CURVES` for each time; None: one output.
+    `outputs` has, of a tree with several outputs, the classes of each, or is an empty list for numbers; None: one
+    output.
     """
     tree = estimator.tree_
     if not isinstance(tree, Tree):

@@ -37,9 +37,7 @@ from sklearn.utils.class_weight import compute_class_weight, compute_sample_weig
 from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing
-from formulations.instance.survival import CensoredSample
 from prunemodels.models.forests.reading import BAGS, FORESTS, is_tree, tree_views
-from prunemodels.models.forests.survival import survival_forests, wrong_with_training_data
 
 
 def version_of(text: str) -> tuple[int, ...]:
@@ -79,21 +77,17 @@ def balanced_class_weights(y: NDArray[Any], sample_weight: NDArray[np.float64]) 
     return np.asarray(by_class[np.searchsorted(classes, y)])
 
 
-def training_weights(
-    forest: Any, ensemble: Ensemble, y: NDArray[Any] | CensoredSample, sample_weight: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def training_weights(forest: Any, ensemble: Ensemble, y: NDArray[Any], sample_weight: NDArray[np.float64]) -> NDArray[np.float64]:
     """The weight of each row when each tree was grown: float64, shape (T, N)."""
     draws = _draws(forest, len(y))
     weights = draws if _weights_drive_draw(forest) else draws * sample_weight
-    if is_classifier(forest) and not isinstance(y, CensoredSample):
+    if is_classifier(forest):
         for t, view in enumerate(tree_views(forest, several_outputs=True)):
             weights[t] = weights[t] * _class_weights(forest, view.estimator, ensemble, y, draws[t], sample_weight)
     return weights
 
 
-def check_training_data(
-    forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any] | CensoredSample, weights: NDArray[np.float64]
-) -> None:
+def check_training_data(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any], weights: NDArray[np.float64]) -> None:
     """Refuse rows that put other weights, or other labels, on the nodes than those with which the trees were grown."""
     views = tree_views(forest, several_outputs=True)
     on_nodes = routing.node_sums(ensemble, weights)
@@ -105,11 +99,6 @@ def check_training_data(
                 f"errors: the rows put a weight of {given[h]:g} on node {h} of tree {t}, which was grown with {stored[h]:g}; "
                 "give the training data in its order, with the sample_weight of fit, or use Given(X, y)"
             )
-    if isinstance(y, CensoredSample):
-        leaves = routing.leaves(ensemble)
-        for t, view in enumerate(views):
-            _check_labels(t, wrong_with_training_data(view.estimator, leaves[t] - ensemble.tree_start[t], weights[t], y))
-        return
     for o, one in enumerate(ensemble.outputs):
         labels = y if y.ndim == 1 else y[:, o]
         codes = np.arange(1.0, one.value.shape[1] + 1)  # one sum tells all classes apart: 1 for the first, 2 for the second
@@ -136,7 +125,7 @@ def _check_labels(t: int, wrong: int | None) -> None:
         )
 
 
-def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any] | CensoredSample) -> NDArray[np.bool_]:
+def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any]) -> NDArray[np.bool_]:
     """Which training rows each tree did not draw: bool, shape (T, N); the routing and y are those of ``fit``, in its order."""
     draws = _draws(forest, len(y))
     out = np.asarray(draws == 0)
@@ -170,7 +159,7 @@ def _weights_drive_draw(forest: Any) -> bool:
     """Whether weights already act through the draw of the rows, so that they must not count again."""
     if isinstance(forest, BAGS):
         return BAGS_DRAW_BY_WEIGHT
-    return FORESTS_DRAW_BY_WEIGHT and isinstance(forest, FORESTS + survival_forests()) and bool(forest.bootstrap)
+    return FORESTS_DRAW_BY_WEIGHT and isinstance(forest, FORESTS) and bool(forest.bootstrap)
 
 
 def _class_weights(
