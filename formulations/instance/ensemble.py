@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.errors import InvalidInputError
 from formulations.instance.forest import Forest
 from formulations.instance.tree_loss import TreeLoss, misclassification_loss, usual_loss
 
@@ -81,9 +81,6 @@ class Ensemble(Forest):
         the names that the forest was trained with, or None.
     judged_by
         the loss of a prediction. None: the error rate of a classification, the squared error of a regression.
-    output_classes
-        of trees with several outputs, for each output its labels, or None for numbers. `value` has the columns of the first
-        output first, and `classes` is None. Errors are means over the outputs. Empty: one output.
     made
         how the features are made from raw columns, for trees at the end of a pipeline; None: they are the columns of X.
 
@@ -115,7 +112,6 @@ class Ensemble(Forest):
     classes: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
     judged_by: TreeLoss | None = None
-    output_classes: tuple[NDArray[Any] | None, ...] = ()
     made: Annotated[MadeFeatures, "how features are made from raw columns"] | None = None
     parent: NDArray[np.int32] = field(init=False)
 
@@ -171,42 +167,6 @@ class Ensemble(Forest):
             value=self.value[nodes],
         )
 
-    @property
-    def n_outputs(self) -> int:
-        """Number of outputs of each prediction."""
-        return len(self.output_classes) or 1
-
-    @cached_property
-    def output_start(self) -> NDArray[np.int64]:
-        """int64, shape (n_outputs + 1,): the first column of `value` of each output, and the number of columns."""
-        widths = [1 if c is None else len(c) for c in self.output_classes] or [self.value.shape[1]]
-        return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
-
-    @property
-    def outputs(self) -> tuple[Ensemble, ...]:
-        """For each output the trees that predict it alone."""
-        if not self.output_classes:
-            return (self,)
-        edges = self.output_start
-        return tuple(
-            replace(self, value=np.ascontiguousarray(self.value[:, edges[o] : edges[o + 1]]), classes=c, output_classes=())
-            for o, c in enumerate(self.output_classes)
-        )
-
-    @checked
-    def check_one_output(self, use: str) -> None:
-        """Refuse trees with several outputs where `use`, such as "a cascade", needs one.
-
-        Raises
-        ------
-        UnsupportedModelError
-            if there are several.
-        """
-        if self.n_outputs > 1:
-            raise UnsupportedModelError(
-                f"the trees predict {self.n_outputs} outputs, {use} needs one; train one forest for each output"
-            )
-
     @checked
     def under_costs(self, misclassification_costs: ArrayLike) -> Ensemble:
         """The same trees, judged by misclassification costs: C[true class, predicted class], see `misclassification_loss`.
@@ -222,7 +182,6 @@ class Ensemble(Forest):
         >>> problem.ensemble.under_costs([[0, 10], [1, 0]]).measure
         'mean misclassification cost'
         """
-        self.check_one_output("a matrix of misclassification_costs")
         return replace(self, judged_by=misclassification_loss(misclassification_costs, self.classes))
 
     @property
@@ -256,5 +215,4 @@ class Ensemble(Forest):
         return self if self.made is None else replace(self, made=None)
 
     def __repr__(self) -> str:
-        task = self.task if self.n_outputs == 1 else f"{self.task} of {self.n_outputs} outputs"
-        return f"Ensemble({self.n_trees} trees, {self.n_splits} splits, {self.n_features} features, {task})"
+        return f"Ensemble({self.n_trees} trees, {self.n_splits} splits, {self.n_features} features, {self.task})"

@@ -112,7 +112,7 @@ def errors_on_sample(
     routing
         the examples' routes, N rows.
     y
-        shape (N,), or (N, outputs) for several outputs: class indices (columns of ``ensemble.value``) or regression targets. A
+        shape (N,): class indices (columns of ``ensemble.value``) or regression targets. A
         class index of -1, a label that the forest does not know, counts as an error everywhere, under misclassification costs as
         the dearest one.
     weights
@@ -122,12 +122,8 @@ def errors_on_sample(
     -------
     ErrorComponent
         under misclassification costs that are no whole numbers, e and W_t are multiplied with their common denominator, so that
-        counts stay whole. Of several outputs, e and W_t are sums over the outputs, so that errors are means over them.
+        counts stay whole.
     """
-    if ensemble.n_outputs > 1:
-        each = [errors_on_sample(one, routing, y[:, o], weights, source) for o, one in enumerate(ensemble.outputs)]
-        e, totals = (np.sum(parts, axis=0) for parts in ([c.e for c in each], [c.weight for c in each]))
-        return ErrorComponent(e, totals, source=source)
     loss = ensemble.loss
     e = np.zeros(ensemble.n_nodes)
     totals = np.zeros(ensemble.n_trees)

@@ -52,7 +52,7 @@ DEPTHS = {"forest": 8, "boosted": 4}
 def evaluate_command(args: argparse.Namespace) -> Summary:
     """``prunemodels evaluate``: cost, loss and error of a model in a file."""
     with errors_naming("FOREST"):
-        model = tree_model_of(read_model_file(args), several_outputs=True)
+        model = tree_model_of(read_model_file(args))
     data = read_examples(args, "--data", model)
     costs = read_costs(args.costs, data.names, data.X)
     prices: Any = {"costs": costs, "evaluation_cost": args.evaluation_cost, "sample_weight": data.weights}

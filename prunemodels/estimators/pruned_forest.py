@@ -325,7 +325,7 @@ class PrunedForest(Shown, HoldsModel):
     def _one_answer(self) -> float | None:
         """The error of the best answer that is the same for all validation examples; None for losses of a user's own."""
         problem, rows = self.problem, self.problem.rows
-        if problem.ensemble.judged_by is not None or problem.ensemble.output_classes:
+        if problem.ensemble.judged_by is not None:
             return None
         y, share = np.asarray(self.labels)[rows], problem.weights / problem.weights.sum()
         if problem.ensemble.task == "regression":

@@ -64,8 +64,6 @@ def each_block(
     from prunemodels.tables.reading import Reader, RowBlock
     from prunemodels.tables.table import as_chunked
 
-    if y is not None:
-        ensemble.check_one_output("a table in chunks")
     table, names = as_chunked(X), ensemble.feature_names
 
     def take(block: RowBlock) -> None:

@@ -138,7 +138,7 @@ def evaluate(
                 "evaluate the models of its stages one by one"
             )
         return evaluate_cascade(model, X, y, costs, evaluation_cost, sample_weight)
-    trees = tree_model_of(model, several_outputs=True)
+    trees = tree_model_of(model)
     if trees.forest is not None and in_chunks(X):
         raise UnsupportedModelError(
             "tables in chunks are read for forests of scikit-learn; give other models their rows in memory"

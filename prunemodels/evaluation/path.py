@@ -35,7 +35,7 @@ from formulations.long_steps import interruption_as_error, timed_step
 from formulations.shown import Card, Shown, rate, spread
 from prunemodels.evaluation.blocks import in_chunks, rows_in_turn
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
-from prunemodels.models.forests.labels import true_outputs
+from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.points import ROUNDING
 from prunemodels.statements.mean_bounds import LEAST, Effective, effective_rows, squared_weights
@@ -212,8 +212,7 @@ def sweep_path(
     table, X = X, X if hasattr(X, "shape") else np.asarray(X)
     X = X.tocsr() if hasattr(X, "tocsr") and ensemble.made is None else features_of(ensemble, X)
     weights = check_weights(sample_weight, n_examples(X), "sample_weight", table)
-    found = true_outputs(ensemble, y, n_examples(X), unknown=unknown)
-    truth = np.asarray(found, dtype=np.float64).reshape(n_examples(X), ensemble.n_outputs)
+    truth = np.asarray(class_numbers(ensemble.classes, y, n_examples(X), unknown=unknown), dtype=np.float64)
     if ensemble.loss.name == "poisson":
         check_counts(truth)
     counted = np.flatnonzero(weights > 0)
@@ -251,8 +250,7 @@ def _votes(ensemble: Ensemble, vote: Vote) -> Floats:
     if vote == "mean":
         return ensemble.value
     ones = np.zeros_like(ensemble.value)
-    for first, one in zip(ensemble.output_start, ensemble.outputs, strict=False):
-        ones[np.arange(len(ones)), first + one.value.argmax(axis=1)] = 1.0
+    ones[np.arange(len(ones)), ensemble.value.argmax(axis=1)] = 1.0
     return ones
 
 

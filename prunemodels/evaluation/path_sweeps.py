@@ -88,7 +88,7 @@ def walk_losses(
     value
         shape (n, C): what each node adds to the vote; for a regressor C = 1.
     truth
-        shape (N, outputs): class index of each row (negative: a label that the forest does not know), or its target.
+        shape (N,): class index of each row (negative: a label that the forest does not know), or its target.
     reference
         the position that d of (2) is relative to.
     single_leaves_vote
@@ -98,7 +98,7 @@ def walk_losses(
     """
     kind = KINDS.index(ensemble.loss.name)
     costs = ensemble.loss.matrix if ensemble.loss.costs else np.zeros((1, 1))
-    how = (kind, costs, ensemble.output_start)
+    how = (kind, costs)
     reached = routing.reached(ensemble.tree_of)
     compared, loss = np.empty((2, routing.n_rows))
     votes = _voters(ensemble, end, reference, single_leaves_vote)
@@ -287,38 +287,27 @@ def _sum_votes(i, ballot):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _loss(i, ballot, n_votes, truth, how):  # type: ignore[no-untyped-def]
-    """The mean over the outputs of the losses of the forest's prediction for row i.
-
-    `how` is the number of the loss, the misclassification costs, and where each output's columns start.
-    """
-    kind, costs, start = how
-    n_outputs, total = truth.shape[1], ballot.total
+    """The loss of the forest's prediction for row i; `how` is the number of the loss, and the misclassification costs."""
+    kind, costs = how
     if kind >= 2:
         _sum_votes(i, ballot)
-        mean = 0.0
-        for o in range(n_outputs):
-            mean += _loss_of_number(kind, truth[i, o], total[i, o] / n_votes)
-        return mean / n_outputs
-    mean = 0.0
-    for o in range(n_outputs):
-        y = int(truth[i, o])
-        best = _settled(i, start[o], start[o + 1], ballot, n_votes)
-        if kind == 0:
-            mean += 0.0 if best == y else 1.0
-        else:
-            mean += costs[y, best] if y >= 0 else costs.max()
-    return mean / n_outputs
+        return _loss_of_number(kind, truth[i], ballot.total[i, 0] / n_votes)
+    y = int(truth[i])
+    best = _settled(i, ballot, n_votes)
+    if kind == 0:
+        return 0.0 if best == y else 1.0
+    return costs[y, best] if y >= 0 else costs.max()
 
 
 @njit(cache=True)
-def _settled(i, first, end, ballot, n_votes):  # type: ignore[no-untyped-def]
-    """The class of most votes among the columns of an output; sums that nearly tie are summed afresh."""
+def _settled(i, ballot, n_votes):  # type: ignore[no-untyped-def]
+    """The class of most votes; sums that nearly tie are summed afresh."""
     total = ballot.total
-    best = _largest(i, first, end, total, n_votes)
-    for c in range(first, end):
-        if c - first != best and total[i, first + best] - total[i, c] < NEARLY_TIED * ballot.leaf.shape[0]:
+    best = _largest(i, total, n_votes)
+    for c in range(total.shape[1]):
+        if c != best and total[i, best] - total[i, c] < NEARLY_TIED * ballot.leaf.shape[0]:
             _sum_votes(i, ballot)
-            return _largest(i, first, end, total, n_votes)
+            return _largest(i, total, n_votes)
     return best
 
 
@@ -333,10 +322,10 @@ def _loss_of_number(kind, y, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _largest(i, first, end, total, n_votes):  # type: ignore[no-untyped-def]
-    """The class with the largest mean among the columns of an output, of several the first."""
-    best = first
-    for c in range(first + 1, end):
+def _largest(i, total, n_votes):  # type: ignore[no-untyped-def]
+    """The class with the largest mean, of several the first."""
+    best = 0
+    for c in range(1, total.shape[1]):
         if total[i, c] / n_votes > total[i, best] / n_votes:
             best = c
-    return best - first
+    return best

@@ -24,7 +24,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts, ExitPath, check_learning, learn_exit_path, weights_to_learn
 from prunemodels.exits.stages import Latency, table_of, wait_limits
-from prunemodels.exits.tree_stages import TreeStages, check_votes, prunings_as_stages
+from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
 
@@ -84,8 +84,6 @@ def exit_path(
     ------
     InvalidInputError
         for labels, weights, columns or options that do not fit.
-    UnsupportedModelError
-        for trees with several outputs.
 
     Examples
     --------
@@ -111,7 +109,6 @@ def exit_path(
 
 def _check(ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
     """Refuse trees, rows and labels that do not fit before any pruning is computed."""
-    check_votes(ensemble)
     n = n_examples(X)
     class_numbers(ensemble.classes, y, n)
     weights_to_learn(sample_weight, n)

@@ -157,7 +157,6 @@ def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.
     """
     problem = prunings.problem
     e = problem.ensemble
-    check_votes(e)
     first = np.full(e.n_nodes, len(kept_from), dtype=np.int32)
     for s in range(len(kept_from) - 1, -1, -1):
         later = kept_from[s + 1] if s + 1 < len(kept_from) else e.is_split
@@ -210,16 +209,10 @@ def _joins(given: Sequence[int], name: str, least: int, part_of: NDArray[np.int6
     return np.searchsorted(counts, part_of, side="right").astype(np.int32), counts.size
 
 
-def check_votes(ensemble: Ensemble) -> None:
-    """Refuse trees whose votes no stage can judge."""
-    ensemble.check_one_output("a cascade")
-
-
 def _whole_trees(
     ensemble: Ensemble, costs: Costs, joins: NDArray[np.int32], n_stages: int, evaluation_cost: EvaluationCost, **more: Any
 ) -> TreeStages:
     """Unpruned trees, which are walked to their leaves from the stage on in which they join."""
-    check_votes(ensemble)
     items = cost_items(costs, ensemble)
     first = np.where(ensemble.is_split, joins[ensemble.tree_of], n_stages).astype(np.int32)
     prices = tuple(evaluation_cost) if np.ndim(evaluation_cost) else (evaluation_cost,) * ensemble.n_features  # type: ignore[arg-type]

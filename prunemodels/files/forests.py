@@ -353,7 +353,7 @@ def _damaged(place: Path, error: Exception, kind: str) -> BrokenFileError:
 def _check_forest(forest: Any, place: Path) -> None:
     """Refuse a model whose arrays compiled code must not follow, and one that lacks what predictions need."""
     try:
-        tree_model_of(forest, several_outputs=True)
+        tree_model_of(forest)
         if library_of(final_step(forest)) == "sklearn":  # our own trees, and other libraries' models, were read whole
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # one without names warns, and so may numbers that overflow

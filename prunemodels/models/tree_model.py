@@ -28,7 +28,7 @@ from formulations.instance.usage import Usage
 from prunemodels.models.columns import final_step, trace_pipeline
 from prunemodels.models.costs import Costs, cost_items, saved_prices
 from prunemodels.models.forests.labels import forest_losses, losses_of
-from prunemodels.models.forests.reading import check_columns, is_boosted, read_forest, read_trees
+from prunemodels.models.forests.reading import check_columns, is_boosted, read_trees
 from prunemodels.models.response import Response, TwoClassRule, average_response, merged, sum_response, unwrapped
 
 if TYPE_CHECKING:
@@ -222,19 +222,19 @@ class TreeModel:
         return losses_of(self.classes, self.predict(X), y, entry)
 
 
-def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
+def tree_model_of(model: Any) -> TreeModel:
     """The trees of any fitted model that is read.
 
     These are a forest of scikit-learn, see `read_forest`; a boosted model or one of another library, see `read_model`, or what
     that returned; a `BoostedPruning`; an object that holds one of these, such as a `BudgetPrunedForestClassifier` or a
     `PrunedForest`; one of these at the end of a `Pipeline`, or in a `CalibratedClassifierCV`, `FixedThresholdClassifier`,
-    `TunedThresholdClassifierCV` or `FrozenEstimator`. Only with `several_outputs` may a forest have several outputs.
+    `TunedThresholdClassifierCV` or `FrozenEstimator`.
     """
     if isinstance(model, TreeModel):
         return model
     model = fitted_model(model)
     if isinstance(model, Pipeline):
-        return _at_end_of(model, tree_model_of(final_step(model), several_outputs=several_outputs))
+        return _at_end_of(model, tree_model_of(final_step(model)))
     if isinstance(model, HoldsTrees):
         return _of_sum(model._model_forest())
     inner, decision = unwrapped(model)
@@ -242,7 +242,7 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
         found = tree_model_of(inner)
         return replace(found, model=model, decision=merged(found.decision, decision))
     if not is_boosted(model):
-        return TreeModel(model, read_trees(model) if several_outputs else read_forest(model))
+        return TreeModel(model, read_trees(model))
     from prunemodels.models.libraries.reading import read_model
 
     return _of_sum(read_model(model))

@@ -101,7 +101,7 @@ def drop_unused(model: Any) -> Any:
 
 def _without_unused(pipeline: Pipeline) -> Pipeline:
     """A pipeline that is given only the raw columns that its model's splits are made from."""
-    trees = tree_model_of(pipeline, several_outputs=True).ensemble
+    trees = tree_model_of(pipeline).ensemble
     if trees.made is None:
         slim = drop_unused(final_step(pipeline))
         return copy.deepcopy(pipeline, {id(final_step(pipeline)): slim})
@@ -137,7 +137,7 @@ def _tested(features: Iterable[NDArray[Any]]) -> Columns:
 
 def _forest(forest: Any) -> Any:
     """A copy of a forest of scikit-learn, or of a tree, whose trees are renumbered."""
-    views = tree_views(forest, several_outputs=True)
+    views = tree_views(forest)
     trees = [view.estimator.tree_ for view in views]
     kept = _tested(view.columns[np.unique(t.feature[t.children_left >= 0])] for view, t in zip(views, trees, strict=True))
     slim = copy.deepcopy(forest, {id(tree): tree for tree in trees})

@@ -88,7 +88,6 @@ def plan_of(
     `splits`: shape (n,): the splits that are walked; default: all. `model`: what says how the trees' values become predictions;
     default: their mean is the prediction.
     """
-    ensemble.check_one_output("prediction on demand")
     forest = None if model is None or model.forest is None or not model.forest.casts else model.forest
     if ensemble.made is not None:
         forest = None  # the features come from the pipeline as the splits compare them

@@ -76,11 +76,8 @@ class GivenTable:
             for a label that the forest was not trained on, a target that is not finite, and as `problem_from_table`.
         BrokenFileError, InterruptedSolveError
             as `problem_from_table`.
-        UnsupportedModelError
-            for trees with several outputs.
         """
         del forest
-        ensemble.check_one_output("GivenTable")
         table = as_chunked(self.table)
         reader = Reader(table, ensemble, y=self.y, weight=self.sample_weight)
         e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)

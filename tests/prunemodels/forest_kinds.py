@@ -22,7 +22,6 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 
-import prunemodels as pm
 from formulations.answers.pruning import Pruning
 
 N_FEATURES = 5
@@ -182,16 +181,3 @@ def random_pruning(problem: Any, seed: int = 0) -> Any:
         above = ensemble.parent[h] < 0 or kept[ensemble.parent[h]]
         kept[h] = ensemble.left[h] >= 0 and above and rng.random() < 2 / 3
     return Pruning(problem, kept)
-
-
-def one_number_alone(forest: Any, problem: Any, X: Any, y: Any, table: Any) -> list[Callable[[], Any]]:
-    """What takes forests that predict one label or number, and no others; the table has a column ``label``."""
-    path = pm.pruning_path(problem)
-    return [
-        lambda: pm.read_forest(forest),
-        lambda: pm.deployment.to_onnx(forest),
-        lambda: pm.exits.trees_as_stages(problem.ensemble, 1, [1, 2]),
-        lambda: pm.exit_path(path, X, y),
-        lambda: pm.problem_from_forest(forest, X, costs=1, errors=pm.tables.GivenTable(table, "label")),
-        lambda: pm.hold_out(path[0], forest, pm.tables.ChunkedTable(table), "label"),
-    ]

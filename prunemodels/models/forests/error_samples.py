@@ -23,7 +23,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import Routing, features_of, route
 from formulations.instance.tree_loss import TreeLoss
-from prunemodels.models.forests.labels import true_outputs
+from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns, tree_views
 from prunemodels.models.forests.training_rows import MEDIANS_MEASURED_EXACTLY, check_training_data, out_of_bag, training_weights
 
@@ -189,24 +189,22 @@ def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
     """e_h from the fractions or impurities that each tree stores, times the in-bag weight of the node."""
     e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
     classifies = ensemble.task == "classification"
-    outputs = ensemble.outputs if classifies else (ensemble,)  # an impurity of numbers is a mean over the outputs
-    for t, view in enumerate(tree_views(forest, several_outputs=True)):
+    for t, view in enumerate(tree_views(forest)):
         if (missing := _not_stored(view.estimator)) is not None:
             raise UnsupportedModelError(f"tree {t} was grown with {missing}; give errors=InBag(X, y)")
         nodes = ensemble.nodes_of(t)
-        for one in outputs:
-            if classifies:
-                e[nodes] += _stored_class_errors(view.estimator, one.value[nodes], one.loss)
-            else:  # the weight of each node times its impurity, which for the criterion "poisson" is half of the deviance
-                tree = view.estimator.tree_
-                e[nodes] += (2.0 if one.loss.name == "poisson" else 1.0) * tree.weighted_n_node_samples * tree.impurity
-        total[t] = view.estimator.tree_.weighted_n_node_samples[0] * len(outputs)
+        tree = view.estimator.tree_
+        if classifies:
+            e[nodes] = _stored_class_errors(tree, ensemble.value[nodes], ensemble.loss)
+        else:  # the weight of each node times its impurity, which for the criterion "poisson" is half of the deviance
+            e[nodes] = (2.0 if ensemble.loss.name == "poisson" else 1.0) * tree.weighted_n_node_samples * tree.impurity
+        total[t] = tree.weighted_n_node_samples[0]
     return ErrorComponent(np.maximum(e, 0.0), total * ensemble.loss.denominator, source="in-bag")
 
 
-def _stored_class_errors(estimator: Any, value: NDArray[np.float64], loss: TreeLoss) -> NDArray[np.float64]:
+def _stored_class_errors(tree: Any, value: NDArray[np.float64], loss: TreeLoss) -> NDArray[np.float64]:
     """Of each node the weights of the classes, times the loss of each where the node's class is predicted."""
-    size = estimator.tree_.weighted_n_node_samples[:, None]
+    size = tree.weighted_n_node_samples[:, None]
     counts = size * value
     whole = np.rint(counts)
     if size[0] == np.rint(size[0]) and np.abs(counts - whole).max() < 1e-6:  # a fraction times a size is whole up to rounding
@@ -235,7 +233,7 @@ def with_weights_of(errors: Any, X: Any, sample_weight: Any, rows_of: Callable[[
 
 def stores_errors(forest: Any) -> bool:
     """Whether the statistics that the trees store are their in-bag errors."""
-    return all(_not_stored(view.estimator) is None for view in tree_views(forest, several_outputs=True))
+    return all(_not_stored(view.estimator) is None for view in tree_views(forest))
 
 
 def _not_stored(estimator: Any) -> str | None:
@@ -260,5 +258,5 @@ def _labelled(
     check_columns(X, ensemble.names_to_check, "errors: X")
     rows = features_of(ensemble, X, "errors: X")
     w = check_weights(sample_weight, rows.shape[0], "errors: sample_weight", X)
-    labels = true_outputs(ensemble, y, rows.shape[0], "errors: y")
+    labels = class_numbers(ensemble.classes, y, rows.shape[0], "errors: y")
     return route(ensemble, rows), labels, w

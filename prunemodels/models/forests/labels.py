@@ -11,7 +11,6 @@ from sklearn.base import is_classifier
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import real_array
-from formulations.instance.ensemble import Ensemble
 from formulations.instance.tree_loss import TreeLoss
 
 
@@ -83,49 +82,7 @@ def forest_losses(
     entry: Callable[[int], str] | None = None,
 ) -> NDArray[np.float64]:
     """The loss of what a forest of scikit-learn predicts for each row."""
-    answers = np.asarray(forest.predict(X))
-    if answers.ndim == 2:
-        return _mean_losses(forest, answers, y, loss, entry)
-    return losses_of(getattr(forest, "classes_", None), answers, y, entry, loss)
-
-
-def _mean_losses(
-    forest: Any, predicted: NDArray[Any], y: Any, loss: TreeLoss, entry: Callable[[int], str] | None
-) -> NDArray[np.float64]:
-    """The mean over the outputs of the losses of each row; shape (n,)."""
-    columns = _columns(y, len(predicted), predicted.shape[1], "y")
-    classes = forest.classes_ if is_classifier(forest) else [None] * len(columns)
-    each = [losses_of(c, predicted[:, o], columns[o], entry, loss) for o, c in enumerate(classes)]
-    return np.asarray(np.mean(each, axis=0))
-
-
-def true_outputs(
-    ensemble: Ensemble,
-    y: Any,
-    n_rows: int,
-    name: str = "y",
-    *,
-    unknown: int | None = None,
-) -> NDArray[Any]:
-    """`class_numbers` of labels or targets for trees; of several outputs one column each, shape (n, outputs)."""
-    if ensemble.n_outputs == 1:
-        return class_numbers(ensemble.classes, y, n_rows, name, unknown=unknown)
-    columns = _columns(y, n_rows, ensemble.n_outputs, name)
-    numbers = [
-        class_numbers(c, columns[o], n_rows, f"{name}[:, {o}]", unknown=unknown) for o, c in enumerate(ensemble.output_classes)
-    ]
-    return np.stack(numbers, axis=1)
-
-
-def _columns(y: Any, n_rows: int, n_outputs: int, name: str) -> list[NDArray[Any]]:
-    """The labels of each output."""
-    shape = np.shape(y)
-    if shape != (n_rows, n_outputs):
-        raise InvalidInputError(
-            f"{name} has shape {shape}; give one column for each of {n_outputs} outputs, shape ({n_rows}, {n_outputs})"
-        )
-    table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
-    return [np.asarray(table[:, o].tolist()) if table.dtype == object else table[:, o] for o in range(n_outputs)]
+    return losses_of(getattr(forest, "classes_", None), np.asarray(forest.predict(X)), y, entry, loss)
 
 
 def one_each(y: Any, n_rows: int, name: str) -> NDArray[Any]:

@@ -52,7 +52,7 @@ def problem_from_forest(
     ----------
     forest
         a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*; or a fitted `Pipeline` that ends with
-        one. It is not changed. If it has several outputs, the error is the mean over them. Or an `Ensemble`: trees by hand, with
+        one. It is not changed. Or an `Ensemble`: trees by hand, with
         ``errors=Given``.
     X
         the cost sample: examples like those to be predicted, shape (N, n_features); labels are not needed. BP16 uses a validation
@@ -139,7 +139,7 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
     ours, theirs = pruning.problem.ensemble, read_trees(forest)
     check_same_trees(ours, theirs, "forest", (*SPLITS, "value"))
     pruned = _copy_without_trees(forest)
-    for t, view in enumerate(tree_views(pruned, several_outputs=True)):  # its estimators still hold the original trees
+    for t, view in enumerate(tree_views(pruned)):  # its estimators still hold the original trees
         view.estimator.tree_ = pruned_tree(view.estimator.tree_, pruning.is_leaf[ours.nodes_of(t)])
     keep_prices(pruned, pruning.problem.costs, pruning.problem.evaluation)
     return pruned
@@ -195,5 +195,5 @@ def _check_same_nodes(ours: Ensemble, theirs: Ensemble, h: NDArray[np.integer[An
 
 def _copy_without_trees(forest: Any) -> Any:
     """A deep copy; the trees themselves, large and about to be replaced, stay shared."""
-    trees = [view.estimator.tree_ for view in tree_views(forest, several_outputs=True)]
+    trees = [view.estimator.tree_ for view in tree_views(forest)]
     return copy.deepcopy(forest, {id(tree): tree for tree in trees})

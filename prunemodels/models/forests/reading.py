@@ -87,11 +87,8 @@ def is_tree(forest: Any) -> bool:
     return isinstance(forest, TREES)
 
 
-def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
-    """The trees of a fitted forest, in order; those of the last step of a `Pipeline`.
-
-    Only with `several_outputs` may they predict several outputs; then `TreeView.classes` is empty.
-    """
+def tree_views(forest: Any) -> list[TreeView]:
+    """The trees of a fitted forest, in order; those of the last step of a `Pipeline`."""
     forest = final_step(forest)
     if isinstance(forest, Ensemble):
         raise UnsupportedModelError(
@@ -108,18 +105,15 @@ def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
                 f"the {type(forest).__name__} averages {type(tree).__name__} models, not decision trees; "
                 f"what can be pruned: {SUPPORTED}"
             )
-        if tree.n_outputs_ != 1 and not several_outputs:
+        if tree.n_outputs_ != 1:
             raise UnsupportedModelError(
-                f"the {type(forest).__name__} predicts {tree.n_outputs_} outputs, which pruning, evaluation, files and "
-                "reports take, but not what was called; train one forest for each output"
+                f"the {type(forest).__name__} predicts {tree.n_outputs_} outputs; train and prune one forest for each output"
             )
     given = [np.asarray(c) for c in forest.estimators_features_] if isinstance(forest, BAGS) else None
     wrong = wrong_with_forest(forest, trees, given)
     if wrong is not None:
         raise InvalidInputError(f"the {type(forest).__name__} is damaged: {wrong}; train it again")
     columns = given or [np.arange(forest.n_features_in_)] * len(trees)
-    if trees[0].n_outputs_ > 1:
-        return [TreeView(tree, c, np.arange(0)) for tree, c in zip(trees, columns, strict=True)]
     n_classes = len(forest.classes_) if is_classifier(forest) else 1
     return [TreeView(tree, c, _classes_of(forest, tree, n_classes)) for tree, c in zip(trees, columns, strict=True)]
 
@@ -183,26 +177,18 @@ def read_forest(forest: Any) -> Ensemble:
 
 
 def read_trees(forest: Any) -> Ensemble:
-    """`read_forest` that also takes several outputs, see `Ensemble.output_classes`, and an `Ensemble`."""
-    return forest if isinstance(forest, Ensemble) else _read(forest, tree_views(forest, several_outputs=True))
+    """`read_forest` that also takes an `Ensemble`."""
+    return forest if isinstance(forest, Ensemble) else _read(forest, tree_views(forest))
 
 
 def _read(model: Any, views: list[TreeView]) -> Ensemble:
     made, forest = trace_pipeline(model), final_step(model)
-    classification, n_outputs = is_classifier(forest), views[0].estimator.n_outputs_
-    labels: tuple[Any, ...] = ()
-    if n_outputs > 1:
-        labels = tuple(np.asarray(c) for c in forest.classes_) if classification else (None,) * n_outputs
-    one = classification and n_outputs == 1
-    n_values = sum(1 if c is None else len(c) for c in labels) or (len(forest.classes_) if classification else 1)
+    classes = np.asarray(forest.classes_) if is_classifier(forest) else None
     trees = []
     for view in views:
         tree = view.estimator.tree_
-        value = np.zeros((tree.node_count, n_values))
-        if labels:
-            value[:] = np.concatenate([tree.value[:, o, : 1 if c is None else len(c)] for o, c in enumerate(labels)], axis=1)
-        else:
-            value[:, view.classes] = tree.value[:, 0, :]
+        value = np.zeros((tree.node_count, 1 if classes is None else len(classes)))
+        value[:, view.classes] = tree.value[:, 0, :]
         feature = view.columns[np.maximum(tree.feature, 0)]  # at leaves -2
         trees.append(
             one_tree(tree.children_left, tree.children_right, feature, tree.threshold, tree.missing_go_to_left != 0, value)
@@ -210,11 +196,10 @@ def _read(model: Any, views: list[TreeView]) -> Ensemble:
     names = getattr(forest, "feature_names_in_", None) if made is None else made.feature_names
     return joined(trees).ensemble(
         int(forest.n_features_in_),
-        np.asarray(forest.classes_) if one else None,
+        classes,
         None if names is None else tuple(str(x) for x in names),
-        task="classification" if classification else "regression",
-        judged_by=None if classification else regression_loss(views[0].estimator),
-        output_classes=labels,
+        task="regression" if classes is None else "classification",
+        judged_by=regression_loss(views[0].estimator) if classes is None else None,
         made=made,
     )
 

@@ -36,24 +36,16 @@ def wrong_with_forest(forest: Any, trees: list[Any], columns: list[NDArray[np.in
     names = getattr(forest, "feature_names_in_", None)
     if names is not None and (np.shape(names) != (n_features,) or len({str(name) for name in names}) < n_features):
         return f"feature_names_in_ has not one name for each of {n_features} features"
-    n_outputs = trees[0].n_outputs_
     classes = forest.classes_ if is_classifier(forest) else None
-    lists = [] if classes is None else [classes] if n_outputs == 1 else list(classes)
-    if classes is not None and len(lists) != n_outputs:
-        return f"classes_ has {len(lists)} lists for {n_outputs} outputs"
-    if any(np.ndim(c) != 1 or not len(c) or len(set(np.asarray(c).tolist())) < len(c) for c in lists):
+    if classes is not None and (np.ndim(classes) != 1 or not len(classes) or len(set(classes.tolist())) < len(classes)):
         return "classes_ is no list of different classes"
     if columns is not None and len(columns) != len(trees):
         return f"it has the columns of {len(columns)} trees, and {len(trees)} trees"
     for t, tree in enumerate(trees):
         seen = None if columns is None else columns[t]
         wrong = _wrong_with_columns(seen, n_features)
-        wrong = wrong or (
-            f"it has {tree.n_outputs_} outputs, the first has {n_outputs}" if tree.n_outputs_ != n_outputs else None
-        )
-        wrong = wrong or (_wrong_with_classes(tree, classes, whole=columns is None) if n_outputs == 1 else None)
-        outputs = lists if n_outputs > 1 else None
-        wrong = wrong or wrong_with_tree(tree, n_features if seen is None else len(seen), outputs)
+        wrong = wrong or _wrong_with_classes(tree, classes, whole=columns is None)
+        wrong = wrong or wrong_with_tree(tree, n_features if seen is None else len(seen))
         if wrong is not None:
             return f"tree {t}: {wrong}"
     return None
@@ -87,27 +79,18 @@ def _wrong_with_classes(tree: Any, classes: Any, *, whole: bool) -> str | None:
     return None
 
 
-def wrong_with_tree(estimator: Any, n_features: int, outputs: list[Any] | None = None) -> str | None:
-    """The first thing that is wrong with the arrays of a fitted decision tree on so many features, None where it is sound.
-
-    `outputs` has, of a tree with several outputs, the classes of each, or is an empty list for numbers; None: one
-    output.
-    """
+def wrong_with_tree(estimator: Any, n_features: int) -> str | None:
+    """The first thing that is wrong with the arrays of a fitted decision tree on so many features, None where it is sound."""
     tree = estimator.tree_
     if not isinstance(tree, Tree):
         return f"tree_ is a {type(tree).__name__}"
     if tree.n_features != n_features or estimator.n_features_in_ != n_features:
         return f"it is for {tree.n_features} features, the forest has {n_features} for it"
-    n = tree.node_count
-    if outputs is None:
-        widths = [len(estimator.classes_) if is_classifier(estimator) else 1]
-    else:
-        widths = [len(c) for c in outputs] or [1] * int(estimator.n_outputs_)
-    n_outputs, n_values = len(widths), max(widths)
-    if n < 1 or tree.n_outputs != n_outputs or tree.value.shape != (n, n_outputs, n_values):
-        return f"it has {n} nodes with values of shape {tree.value.shape} for {n_values} classes and {n_outputs} outputs"
-    if is_classifier(estimator) and np.ravel(estimator.n_classes_).tolist() != widths:
-        return f"n_classes_ is {str(estimator.n_classes_)[:40]} for {str(widths).strip('[]')} classes"
+    n, n_values = tree.node_count, len(estimator.classes_) if is_classifier(estimator) else 1
+    if n < 1 or tree.n_outputs != 1 or tree.value.shape != (n, 1, n_values):
+        return f"it has {n} nodes with values of shape {tree.value.shape} for {n_values} classes and 1 outputs"
+    if is_classifier(estimator) and np.ravel(estimator.n_classes_).tolist() != [n_values]:
+        return f"n_classes_ is {str(estimator.n_classes_)[:40]} for {n_values} classes"
     split = tree.children_left != -1
     if (split != (tree.children_right != -1)).any():
         return "a node has one child"

@@ -34,7 +34,7 @@ from sklearn.base import is_classifier
 from sklearn.tree._tree import Tree, _build_pruned_tree_py
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
-from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing
 from prunemodels.models.forests.reading import BAGS, FORESTS, is_tree, tree_views
@@ -82,14 +82,14 @@ def training_weights(forest: Any, ensemble: Ensemble, y: NDArray[Any], sample_we
     draws = _draws(forest, len(y))
     weights = draws if _weights_drive_draw(forest) else draws * sample_weight
     if is_classifier(forest):
-        for t, view in enumerate(tree_views(forest, several_outputs=True)):
+        for t, view in enumerate(tree_views(forest)):
             weights[t] = weights[t] * _class_weights(forest, view.estimator, ensemble, y, draws[t], sample_weight)
     return weights
 
 
 def check_training_data(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any], weights: NDArray[np.float64]) -> None:
     """Refuse rows that put other weights, or other labels, on the nodes than those with which the trees were grown."""
-    views = tree_views(forest, several_outputs=True)
+    views = tree_views(forest)
     on_nodes = routing.node_sums(ensemble, weights)
     for t, view in enumerate(views):
         given, stored = on_nodes[ensemble.nodes_of(t)], view.estimator.tree_.weighted_n_node_samples
@@ -99,17 +99,15 @@ def check_training_data(forest: Any, ensemble: Ensemble, routing: Routing, y: ND
                 f"errors: the rows put a weight of {given[h]:g} on node {h} of tree {t}, which was grown with {stored[h]:g}; "
                 "give the training data in its order, with the sample_weight of fit, or use Given(X, y)"
             )
-    for o, one in enumerate(ensemble.outputs):
-        labels = y if y.ndim == 1 else y[:, o]
-        codes = np.arange(1.0, one.value.shape[1] + 1)  # one sum tells all classes apart: 1 for the first, 2 for the second
-        target = codes[labels] if one.task == "classification" else labels
-        labels_on_nodes = routing.node_sums(one, weights * target)
-        stored_labels = one.value @ codes  # of regression: the one value
-        allowed = 1e-6 * (1 + np.abs(target).max())
-        for t, view in enumerate(views):
-            if _stores_means(view.estimator):
-                nodes, stored = one.nodes_of(t), view.estimator.tree_.weighted_n_node_samples
-                _check_labels(t, _first(np.abs(labels_on_nodes[nodes] - stored_labels[nodes] * stored) > allowed * stored[0]))
+    codes = np.arange(1.0, ensemble.value.shape[1] + 1)  # one sum tells all classes apart: 1 for the first, 2 for the second
+    target = codes[y] if ensemble.task == "classification" else y
+    labels_on_nodes = routing.node_sums(ensemble, weights * target)
+    stored_labels = ensemble.value @ codes  # of regression: the one value
+    allowed = 1e-6 * (1 + np.abs(target).max())
+    for t, view in enumerate(views):
+        if _stores_means(view.estimator):
+            nodes, stored = ensemble.nodes_of(t), view.estimator.tree_.weighted_n_node_samples
+            _check_labels(t, _first(np.abs(labels_on_nodes[nodes] - stored_labels[nodes] * stored) > allowed * stored[0]))
 
 
 def _first(wrong: NDArray[np.bool_]) -> int | None:
@@ -134,7 +132,7 @@ def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any
             f"every tree of the {type(forest).__name__} was grown on all rows, so none is out of bag; use Given(X, y)"
         )
     weights = training_weights(forest, ensemble, y, np.ones(len(y)))
-    grown_with = np.array([view.estimator.tree_.weighted_n_node_samples[0] for view in tree_views(forest, several_outputs=True)])
+    grown_with = np.array([view.estimator.tree_.weighted_n_node_samples[0] for view in tree_views(forest)])
     if _weights_drive_draw(forest) or np.allclose(weights.sum(axis=1), grown_with):
         check_training_data(forest, ensemble, routing, y, weights)
     else:  # grown with weights that are not known here: the rows can be counted
@@ -144,7 +142,7 @@ def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any
 
 def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:
     """How often each tree drew each training row: float64, shape (T, N)."""
-    tree_views(forest, several_outputs=True)  # which refuses what was not grown here
+    tree_views(forest)  # which refuses what was not grown here
     if is_tree(forest):
         return np.ones((1, n_rows))
     trained_on = getattr(forest, "_n_samples", None)
@@ -171,13 +169,6 @@ def _class_weights(
     sample_weight: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """The factor by which ``class_weight`` multiplied each row's weight in one tree: shape (N,)."""
-    if ensemble.n_outputs > 1:
-        if tree.class_weight is None and getattr(forest, "class_weight", None) is None:
-            return np.ones(len(y))
-        raise UnsupportedModelError(
-            f"the {type(forest).__name__} has {ensemble.n_outputs} outputs and a class_weight, whose weights of rows are "
-            "not known here; give errors='in-bag', which the trees store, or Given(X, y)"
-        )
     if isinstance(forest, BAGS):  # a bag trains its trees on the indices of the classes
         return np.asarray(compute_sample_weight(tree.class_weight, y))
     if isinstance(forest, FORESTS) and forest.bootstrap and forest.class_weight == "balanced_subsample":
@@ -193,7 +184,7 @@ def _class_weights(
 def _check_row_counts(forest: Any, ensemble: Ensemble, routing: Routing, draws: NDArray[np.float64]) -> None:
     """Refuse rows of which fewer reach a node than it was grown with; rows of weight 0 reach it uncounted."""
     on_nodes = routing.node_sums(ensemble, (draws > 0).astype(np.float64))
-    for t, view in enumerate(tree_views(forest, several_outputs=True)):
+    for t, view in enumerate(tree_views(forest)):
         given, stored = on_nodes[ensemble.nodes_of(t)], view.estimator.tree_.n_node_samples
         h = _first(given < stored)
         if h is not None:

@@ -1,4 +1,4 @@
-"""Forests are read as they predict, those of several outputs too."""
+"""Forests are read as they predict."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ import prunemodels as pm
 from formulations.instance.routing import as_rows, leaves_of
 from prunemodels.evaluation.path import evaluate_path
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, one_number_alone, rows, targets, trees_of
+from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, rows, targets, trees_of
 
 
 def probes(forest, X):
@@ -140,10 +140,10 @@ def test_unfitted_forests_and_bags_of_other_models_are_refused():
     ids=lambda forest: type(forest).__name__,
 )
 def test_several_outputs_are_refused(forest):
-    """Where one output is needed, trees with two targets are refused, also in a bag, which does not say how many it has."""
+    """Trees with two targets are refused, also in a bag, which does not say how many it has."""
     X = rows()
     y = np.column_stack([targets(X) > 1, X[:, 1] > 0]).astype(int)
-    with pytest.raises(pm.errors.UnsupportedModelError, match=r"predicts 2 outputs, .* but not what was called; train one"):
+    with pytest.raises(pm.errors.UnsupportedModelError, match="predicts 2 outputs; train and prune one forest"):
         pm.read_forest(forest.fit(X, y))
 
 
@@ -214,8 +214,8 @@ def test_tables_sparse_matrices_and_nullable_columns_are_rows_too():
 
 
 X = rows()
-NUMBERS = np.stack([targets(X, 1), 5 * targets(X, 2), targets(X, 3)], axis=1)
-LABELS = np.stack([labels(X, [0, 1, 2], 1), labels(X, [5, 7], 2)], axis=1)
+NUMBERS = targets(X, 1)
+LABELS = labels(X, [5, 7, 9], 1)
 
 FORESTS: dict[str, tuple[Any, NDArray[Any]]] = {
     "regression": (RandomForestRegressor(4, max_depth=4, random_state=0), NUMBERS),
@@ -228,15 +228,15 @@ FORESTS: dict[str, tuple[Any, NDArray[Any]]] = {
 }
 
 
-def two_outputs(kind: str) -> tuple[Any, NDArray[Any]]:
+def grown(kind: str) -> tuple[Any, NDArray[Any]]:
     forest, y = FORESTS[kind]
     return forest.fit(X[:60], y[:60]), y
 
 
 def own_error(model: Any, kind: str, y: NDArray[Any], rows: NDArray[Any]) -> float:
-    """The mean over rows and outputs of the loss of what a model predicts."""
+    """The mean loss of what a model predicts."""
     predicted = np.asarray(model.predict(rows))
-    if y is LABELS or y.dtype.kind == "i":
+    if y.dtype.kind == "i":
         return float((predicted != y).mean())
     if kind == "absolute error":
         return float(np.abs(predicted - y).mean())
@@ -245,32 +245,16 @@ def own_error(model: Any, kind: str, y: NDArray[Any], rows: NDArray[Any]) -> flo
     return float(((predicted - y) ** 2).mean())
 
 
-def test_two_outputs_by_hand() -> None:
-    """A stump. Output 0: a, a, b | b, b, b; output 1: c, d, d | d, d, d.
-
-    The root says b and d: it errs on 2 + 1 of 12. The left child says a and d: 1 + 1. The right child: 0.
-    """
-    rows = np.array([[0.0]] * 3 + [[1.0]] * 3)
-    y = np.array([["a", "c"], ["a", "d"], ["b", "d"], ["b", "d"], ["b", "d"], ["b", "d"]])
-    tree = DecisionTreeClassifier(max_depth=1).fit(rows, y)
-    for errors in (pm.samples.InBag(), pm.samples.InBag(rows, y), pm.samples.Given(rows, y)):
-        problem = pm.problem_from_forest(tree, rows, costs=1, errors=errors)
-        assert problem.errors.components[0].e.tolist() == [3, 2, 0]
-        assert problem.errors.components[0].weight.tolist() == [12]
-        assert problem.numbers.exact
-    assert repr(problem.ensemble) == "Ensemble(1 trees, 1 splits, 1 features, classification of 2 outputs)"
-
-
 @pytest.mark.parametrize("kind", FORESTS)
 def test_errors_of_single_trees(kind: str) -> None:
     """The unpruned forest's error on given rows is the mean over its trees; stored errors are those of the rows drawn."""
-    forest, y = two_outputs(kind)
+    forest, y = grown(kind)
     given = pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X[60:], y[60:]))
     trees = getattr(forest, "estimators_", [forest])
     columns = getattr(forest, "estimators_features_", [slice(None)] * len(trees))
     each = [own_error(t, kind, y[60:], X[60:][:, c]) for t, c in zip(trees, columns, strict=True)]
     if kind == "classification":  # the trees predict the numbers of the classes
-        codes = np.stack([np.searchsorted(c, y[60:, o]) for o, c in enumerate(forest.classes_)], axis=1)
+        codes = np.searchsorted(forest.classes_, y[60:])
         each = [float((t.predict(X[60:]) != codes).mean()) for t in trees]
     assert pm.Pruning.unpruned(given).error == pytest.approx(np.mean(each))
     stored, drawn = (
@@ -281,9 +265,9 @@ def test_errors_of_single_trees(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", FORESTS)
-def test_pruned_forests_keep_all_outputs(kind: str, tmp_path: Path) -> None:
+def test_pruned_forests_are_judged_as_they_predict(kind: str, tmp_path: Path) -> None:
     """Path, held-out change and `evaluate` have the pruned forest's own mean error; files are read again."""
-    forest, y = two_outputs(kind)
+    forest, y = grown(kind)
     result = pm.prune_forest(forest, X[60:], y[60:], costs=[1, 2, 3, 4, 5], budget=5)
     assert result.cost <= 5
     assert result.estimator.predict(X).shape == y.shape
@@ -296,32 +280,3 @@ def test_pruned_forests_keep_all_outputs(kind: str, tmp_path: Path) -> None:
     pm.save_forest(result.estimator, tmp_path / "forest.skops")
     again = pm.load_forest(tmp_path / "forest.skops")
     np.testing.assert_array_equal(again.predict(X), result.estimator.predict(X))
-
-
-def test_what_needs_one_output_says_so() -> None:
-    """Exits, prediction on demand, ONNX, misclassification costs and tables in blocks refuse, with the remedy."""
-    forest, y = two_outputs("classification")
-    problem = pm.problem_from_forest(forest, X, costs=1)
-    table = pd.DataFrame(X).assign(label=y[:, 0])
-    for use in (
-        *one_number_alone(forest, problem, X, y, table),
-        lambda: pm.OnDemandPredictor(problem.ensemble, 1, pm.on_demand.from_table(X)),
-        lambda: pm.OnDemandPredictor(forest, 1, pm.on_demand.from_table(X)),
-        lambda: pm.prune_forest(forest, X, budget=2, misclassification_costs=[[0, 1], [1, 0]]),
-    ):
-        with pytest.raises(pm.errors.UnsupportedModelError, match=r"2 outputs.*train one forest for each output"):
-            use()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (LABELS[:, 0], r"y has shape \(90,\); give one column for each of 2 outputs, shape \(90, 2\)"),
-        (LABELS + 4, r"y\[:, 0\]\[.\] is the label ., the model was trained on \[0, 1, 2\]"),
-    ],
-)
-def test_labels_that_do_not_fit(wrong: NDArray[Any], message: str) -> None:
-    """Another number of columns, and labels that the forest does not know."""
-    forest, _ = two_outputs("classification")
-    with pytest.raises(pm.errors.InvalidInputError, match=message):
-        pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X, wrong))
