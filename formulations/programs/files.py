@@ -30,7 +30,7 @@ from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.extras import package
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
-from formulations.programs.program_text import Contents, contents_of_lp, contents_of_mps
+from formulations.programs.program_text import Contents, WrongTextError, contents_of
 
 CHUNK = 1 << 18
 """Number of entries that are turned into text at a time."""
@@ -110,60 +110,40 @@ def read_program(path: str | Path) -> LinearProgram:
     highspy = package("highspy")
 
     file = Path(path)
-    _ending(file)
-    contents = _checked_contents(file)
+    contents = _contents(file, _ending(file))
     solver = highspy.Highs()
     solver.silent()
     try:
-        read = solver.readModel(str(file))
+        read, why = solver.readModel(str(file)), "HiGHS cannot read it"
     except Exception as error:  # HiGHS raises what its parser meets
-        raise BrokenFileError(f"{file} is no linear program in the format of its ending ({error})") from error
+        read, why = highspy.HighsStatus.kError, str(error)
     if read != highspy.HighsStatus.kOk:
-        raise BrokenFileError(f"{file} is no linear program in the format of its ending; HiGHS cannot read it")
+        raise BrokenFileError(f"{file} is no linear program in the format of its ending; {why}")
     lp = solver.getLp()
-    _check_kind(solver, lp, file)
-    program = _program_of(lp)
-    _check_read(program, lp, contents, file)
+    program = _program_of(lp, maximised=contents.maximised)
+    entries = int(program.matrix.count_nonzero())
+    found = replace(contents, rows=program.shape[0], columns=list(lp.col_names_), entries=entries)
+    extra = sorted(set(found.columns) - set(contents.columns))
+    if extra:
+        raise BrokenFileError(f"{file} names {extra[0]!r} among bounds or integers, but no row and no objective has it")
+    if found != contents:
+        raise BrokenFileError(
+            f"{file} has {contents.rows} rows, {len(contents.columns)} columns and {contents.entries} entries, HiGHS reads "
+            f"{found.rows}, {len(found.columns)} and {found.entries}; rename its rows and columns to letters and digits"
+        )
     return _without_constant(program)
 
 
-def _checked_contents(file: Path) -> Contents:
+def _contents(file: Path, ending: str) -> Contents:
     """What is in a file that follows its format; else a BrokenFileError that names the file and the first thing that is wrong."""
     try:
-        text = file.read_bytes().decode("utf-8")
+        return contents_of(file.read_bytes().decode("utf-8"), ending)
     except OSError as error:
         raise BrokenFileError(f"cannot read {file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise BrokenFileError(f"{file} is no text (byte {error.start}); it is damaged, or in another format") from error
-    found = (contents_of_lp if _ending(file) == ".lp" else contents_of_mps)(text)
-    if isinstance(found, str):
-        raise BrokenFileError(f"{file} is no linear program in the format of its ending: {found}")
-    return found
-
-
-def _check_read(program: LinearProgram, lp: Any, contents: Contents, file: Path) -> None:
-    """Refuse a file of which HiGHS reads other columns than its rows and objective have, or another number of rows or entries."""
-    read = Contents(program.shape[0], list(lp.col_names_), int(np.count_nonzero(program.matrix.data)))
-    known = set(contents.columns)
-    extra = [name for name in read.columns if name not in known]
-    if extra:
-        raise BrokenFileError(f"{file} names {extra[0]!r} among bounds or integers, but no row and no objective has it")
-    if read != contents:
-        raise BrokenFileError(
-            f"{file} has {contents.rows} rows, {len(contents.columns)} columns and {contents.entries} entries, HiGHS reads "
-            f"{read.rows}, {len(read.columns)} and {read.entries}; rename its rows and columns to letters and digits"
-        )
-
-
-def _check_kind(solver: Any, lp: Any, file: Path) -> None:
-    """Refuse what `LinearProgram` cannot hold."""
-    highspy = package("highspy")
-
-    if solver.getModel().hessian_.dim_:
-        raise BrokenFileError(f"{file} has a quadratic objective; give a linear program")
-    known = {int(highspy.HighsVarType.kContinuous), int(highspy.HighsVarType.kInteger)}
-    if {int(kind) for kind in lp.integrality_} - known:
-        raise BrokenFileError(f"{file} has semi-continuous variables; give them bounds and a binary variable each")
+    except WrongTextError as wrong:
+        raise BrokenFileError(f"{file} is no linear program in the format of its ending: {wrong}") from None
 
 
 def _ending(file: Path) -> str:
@@ -375,23 +355,20 @@ def _parts_by(start: NDArray[np.integer[Any]]) -> Iterator[slice]:
         a = b
 
 
-def _program_of(lp: Any) -> LinearProgram:
-    highspy = package("highspy")
-
-    sign = 1.0 if lp.sense_ == highspy.ObjSense.kMinimize else -1.0
-    by_row = lp.a_matrix_.format_ != highspy.MatrixFormat.kColwise
+def _program_of(lp: Any, *, maximised: bool) -> LinearProgram:
+    """What HiGHS has read, as a minimisation; it stores columns, and kinds of variables where some are integers."""
+    sign = -1.0 if maximised else 1.0
     parts = (np.array(lp.a_matrix_.value_), np.array(lp.a_matrix_.index_, np.int32), np.array(lp.a_matrix_.start_, np.int64))
-    matrix = (sparse.csr_array if by_row else sparse.csc_array)(parts, shape=(lp.num_row_, lp.num_col_))
-    kinds = np.array([int(kind) for kind in lp.integrality_]) if len(lp.integrality_) else np.zeros(lp.num_col_, int)
+    kinds = np.array([int(kind) for kind in lp.integrality_] or np.zeros(lp.num_col_, int))
     return LinearProgram(
         cost=sign * np.array(lp.col_cost_),
         offset=sign * lp.offset_,
-        matrix=sparse.csr_array(matrix),
+        matrix=sparse.csr_array(sparse.csc_array(parts, shape=(lp.num_row_, lp.num_col_))),
         row_lower=np.array(lp.row_lower_),
         row_upper=np.array(lp.row_upper_),
         lower=np.array(lp.col_lower_),
         upper=np.array(lp.col_upper_),
-        integer=kinds == int(highspy.HighsVarType.kInteger),
+        integer=kinds != 0,
         columns=_names(list(lp.col_names_) or [f"c{k}" for k in range(lp.num_col_)]),
         rows=_names(list(lp.row_names_) or [f"r{k}" for k in range(lp.num_row_)]),
     )

@@ -237,14 +237,19 @@ def test_long_rows_are_broken(tmp_path: Path) -> None:
     assert_same(read_program(tmp_path / "a.lp"), lp)
 
 
-def test_a_maximisation_is_turned_round(tmp_path: Path) -> None:
-    """A stranger's file that maximises is read as the minimisation of the negative, with names as they are."""
-    (tmp_path / "a.lp").write_text("max\n obj: 3 a + 2 b\nst\n row: a + b <= 1\nend\n")
-    lp = read_program(tmp_path / "a.lp")
-    assert lp.cost.tolist() == [-3, -2]
-    assert list(lp.columns) == ["a", "b"]
-    assert list(lp.rows) == ["row"]
-    assert highs(lp).objective == -3
+@looped("sense", ("MAX", "\n MAX", "\n    MAXIMIZE", "MAXIMIZE", "maximise", "MIN", "\n minimize", None))
+def test_a_maximisation_is_turned_round(sense: str | None, tmp_path: Path) -> None:
+    """It is read as the minimisation of the negative; HiGHS reads OBJSENSE MAXIMIZE in one line as a minimisation."""
+    text = (
+        f"NAME t\nOBJSENSE {sense}\nROWS\n N obj\n L row\nCOLUMNS\n a obj 3 row 1\n b obj 2 row 1\nRHS\n S row 1 obj 4\nENDATA\n"
+    )
+    (tmp_path / "a.mps").write_text(text)
+    (tmp_path / "a.lp").write_text("max\n obj: 3 a + 2 b - 4\nst\n row: a + b <= 1\nend\n")
+    lp = read_program(tmp_path / ("a.lp" if sense is None else "a.mps"))
+    sign = -1 if sense is None or "max" in sense.lower() else 1
+    assert (lp.cost.tolist(), lp.offset) == ([sign * 3, sign * 2], -sign * 4)
+    assert (list(lp.columns), list(lp.rows)) == (["a", "b"], ["row"])
+    assert highs(lp).objective == min(sign * -1, sign * -4)
 
 
 def test_bad_files_are_refused_by_name(tmp_path: Path) -> None:
@@ -289,7 +294,7 @@ def test_sets_of_numbers_are_not_called_like_rows_and_columns(tmp_path: Path) ->
     assert (program.row_lower.tolist(), program.row_upper.tolist(), program.upper.tolist()) == ([-INF, 4], [5, 6], [3])
     for set_name, other in (("S RHS", "RHS RHS"), ("S r 2", "RHS r 2"), ("UP S", "UP BND")):
         file.write_text(sound.replace(set_name, other))
-        with pytest.raises(BrokenFileError, match=r"the set '\w+' has the name of a (row|column); rename the set"):
+        with pytest.raises(BrokenFileError, match=r"the set '\w+' has the name of a row or column; rename the set"):
             read_program(file)
     names = Names(tuple(Block(name, ()) for name in ("obj", "RHS", "RANGE", "RHS_")))
     wide = dataclasses.replace(

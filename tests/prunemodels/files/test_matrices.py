@@ -151,7 +151,13 @@ MTX = b"%%MatrixMarket matrix "
         ("control.lp", b"minimize\n obj: x\nsubject to\n r: x\x00 <= 1\nend\n", "the character '.x00'"),
         ("bytes.lp", b"minimize\n obj: \xe9\xff\nsubject to\n r: x <= 1\nend\n", "is no text .byte 15"),
         ("no rows.lp", b"minimize\n obj: x\nsubject to\nend\n", "0 rows and 1 columns: nothing to check"),
-        ("nothing.mps", b"NAME t\nENDATA\n", "has no section ROWS"),
+        ("nothing.mps", b"NAME t\nENDATA\n", "0 rows and 0 columns: nothing to check"),
+        (
+            "sense.mps",
+            b"NAME t\nOBJSENSE BIG\nROWS\n E r\nCOLUMNS\n x r 1\nENDATA\n",
+            "'BIG' is no line of the section 'OBJSENSE'",
+        ),
+        ("blanks.mps", b"NAME t\nROWS\n E r 1\nCOLUMNS\n x r 1 1\nENDATA\n", "'E r 1' is no line of the section 'ROWS'"),
         ("cut.mps", b"NAME t\nROWS\n N obj\n E r\nCOLUMNS\n x obj 1 r 1\n", "does not end with ENDATA"),
         ("row.mps", b"NAME t\nROWS\n N obj\n E r\nCOLUMNS\n x obj 1 q 1\nENDATA\n", "line 6: there is no row 'q'"),
         ("twice.mps", b"NAME t\nROWS\n E r\nCOLUMNS\n x r 1\n x r 1\nENDATA\n", "'x' has two entries in the row 'r'"),
@@ -196,7 +202,7 @@ def test_a_variable_may_have_a_strange_name(name, tmp_path):
 
 def test_what_highs_reads_otherwise_is_refused(tmp_path, monkeypatch):
     """A file of which HiGHS reads fewer columns or entries than it has is refused, whatever HiGHS takes its names for."""
-    monkeypatch.setattr(program_text, "_RESERVED", ())
+    monkeypatch.setattr(program_text, "RESERVED", ())
     (tmp_path / "a.mps").write_text(MPS.replace("zz", "name"))
     with pytest.raises(pm.errors.BrokenFileError, match="has 3 rows, 3 columns and 6 entries, HiGHS reads 3, 2 and 4; rename"):
         load_matrix(tmp_path / "a.mps")
