@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SKLEARN ?= 1.6 1.7 1.8 1.9
 VERSIONS := build/versions
 VERSION_TESTS := tests/prunemodels/models/forests tests/prunemodels/files/test_forests.py tests/prunemodels/test_main_job.py \
-	tests/prunemodels/estimators/test_pruned_forest.py tests/prunemodels/estimators/test_single_fit.py
+	tests/prunemodels/estimators/test_pruned_forest.py tests/prunemodels/estimators/test_budget_pruned_forest.py
 
 # interpreters for make test-pythons, and the folder of their environments
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14

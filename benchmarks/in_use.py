@@ -13,10 +13,7 @@ import argparse
 import time
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import GridSearchCV
 
 import prunemodels as pm
 from benchmarks.instances import parts
@@ -40,27 +37,6 @@ def sweep(forest: Any, path: PruningPath, X: NDArray[Any], y: NDArray[Any]) -> s
     return f"sweep: {len(path):,} rows of the path on {len(y):,} examples {seconds:.1f} s; one evaluate {single:.1f} s"
 
 
-def cross_validation(X: NDArray[Any], y: NDArray[Any], budgets: list[float], trees: int) -> str:
-    """Processor seconds of one budget, of all, and of a grid search over every tenth."""
-    forest = RandomForestClassifier(trees, random_state=0)
-
-    def fit(model: Any) -> tuple[float, Any]:
-        started = time.process_time()
-        model.fit(X, y)
-        return time.process_time() - started, model
-
-    one, _ = fit(pm.BudgetPrunedForestClassifierCV(forest, budgets=budgets[:1], cv=3, random_state=0))
-    many, search = fit(pm.BudgetPrunedForestClassifierCV(forest, budgets=budgets, cv=3, random_state=0))
-    single = pm.BudgetPrunedForestClassifier(forest, method="path", random_state=0)
-    grid, tried = fit(GridSearchCV(single, {"budget": budgets[::10]}, cv=3))
-    scores = search.cv_results_["mean_test_score"][::10]
-    assert np.array_equal(tried.cv_results_["mean_test_score"], scores)
-    return (
-        f"cross-validation, {len(y):,} examples, 3 folds, CPU s: 1 budget {one:.1f}, {len(budgets)} budgets {many:.1f}, "
-        f"GridSearchCV with {len(budgets[::10])} {grid:.1f}"
-    )
-
-
 def at_work(forest: Any, pruned: Any, X: NDArray[Any], repeats: int) -> str:
     """File sizes, latencies, and labels that differ between scikit-learn and ONNX."""
     measured = pm.deployment.measure_deployment(forest, pruned, X, onnx=True, repeats=repeats)
@@ -80,7 +56,6 @@ def main() -> None:
     path = pm.pruning_path(pm.problem_from_forest(forest, data.X[data.cost], costs=1), certificate=False)
     print(f"{machine()}\n{path}")
     print(sweep(forest, path, X, y), flush=True)
-    print(cross_validation(X[:12_000], y[:12_000], np.linspace(2, 40, 50).round(1).tolist(), 40), flush=True)
     print(at_work(forest, pm.apply_pruning(path.at_cost(args.budget), forest), X, 100))
 
 

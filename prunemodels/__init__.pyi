@@ -31,9 +31,7 @@ from formulations.instance.limit import Limit as Limit
 from prunemodels.comparison.compare import compare as compare
 from prunemodels.estimators import (
     BudgetPrunedForestClassifier as BudgetPrunedForestClassifier,
-    BudgetPrunedForestClassifierCV as BudgetPrunedForestClassifierCV,
     BudgetPrunedForestRegressor as BudgetPrunedForestRegressor,
-    BudgetPrunedForestRegressorCV as BudgetPrunedForestRegressorCV,
     PrunedForest as PrunedForest,
     prune_forest as prune_forest,
 )

@@ -18,7 +18,7 @@ DATA = {"BUDGET_SOLVERS", "BUNDLE", "FORMULATIONS", "MATRICES", "PLAIN", "SOLVER
 """Names of objects without a docstring of their own; their examples stand in `docs/api`."""
 
 LONGER = {
-    "BudgetCascadeClassifier", "BudgetCascadeRegressor", "BudgetPrunedForestClassifierCV", "BudgetPrunedForestRegressorCV",
+    "BudgetCascadeClassifier", "BudgetCascadeRegressor",
     "CSTCClassifier", "CSTCRegressor", "CascadeClassifier", "CascadeRegressor", "ExitPath", "check_closure_path",
     "evaluate_exit_path", "exit_path", "load_cascade", "plot_exits", "prune_boosted", "save_cascade",
     "write_report",

@@ -112,9 +112,7 @@ def errors_on_sample(
     routing
         the examples' routes, N rows.
     y
-        shape (N,): class indices (columns of ``ensemble.value``) or regression targets. A
-        class index of -1, a label that the forest does not know, counts as an error everywhere, under misclassification costs as
-        the dearest one.
+        shape (N,): class indices (columns of ``ensemble.value``) or regression targets.
     weights
         float64, shape (T, N) or (N,): the examples' weights, in each tree or in all.
 

@@ -80,10 +80,10 @@ class TreeLoss:
         return math.lcm(*(cost.denominator for row in self.costs for cost in row))
 
     def of_classes(self, y: NDArray[np.int64], predicted: NDArray[np.int64]) -> NDArray[np.float64]:
-        """(1) or (2) of each example whose class was predicted. A class of -1, which the forest does not know, costs the most."""
+        """(1) or (2) of each example whose class was predicted."""
         if not self.costs:
             return np.asarray(y != predicted, dtype=np.float64)
-        return np.where(y < 0, self.largest, self.matrix[y, predicted])
+        return np.asarray(self.matrix[y, predicted])
 
     def of_numbers(self, y: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
         """(3), (4) or (5) of each example."""

@@ -195,16 +195,10 @@ def evaluate_path(path: NestedPrunings, X: Any, y: Any, *, sample_weight: Column
     with timed_step(LOG, "evaluation of the %d rows of a path", len(path)):
         rows, labels, weights = rows_in_turn(path.problem.ensemble, X, y, sample_weight)
         with interruption_as_error("while evaluating the path", "nothing was kept") if in_chunks(X) else nullcontext():
-            return sweep_path(path, rows, labels, weights, vote)
+            return _sweep_path(path, rows, labels, weights, vote)
 
 
-def sweep_path(
-    path: NestedPrunings, X: Any, y: Any, sample_weight: ArrayLike | None, vote: Vote = "mean", *, unknown: int | None = None
-) -> PathEvaluation:
-    """`evaluate_path`. With ``unknown=-1`` a label that the forest was not trained on is an error.
-
-    That is for folds of a cross-validation: the forest of one fold may have seen fewer classes than there are.
-    """
+def _sweep_path(path: NestedPrunings, X: Any, y: Any, sample_weight: ArrayLike | None, vote: Vote) -> PathEvaluation:
     ensemble = path.problem.ensemble
     if vote == "majority" and ensemble.task == "regression":
         raise InvalidInputError("vote is 'majority'; give 'mean': the forest predicts numbers")
@@ -212,7 +206,7 @@ def sweep_path(
     table, X = X, X if hasattr(X, "shape") else np.asarray(X)
     X = X.tocsr() if hasattr(X, "tocsr") and ensemble.made is None else features_of(ensemble, X)
     weights = check_weights(sample_weight, n_examples(X), "sample_weight", table)
-    truth = np.asarray(class_numbers(ensemble.classes, y, n_examples(X), unknown=unknown), dtype=np.float64)
+    truth = np.asarray(class_numbers(ensemble.classes, y, n_examples(X)), dtype=np.float64)
     if ensemble.loss.name == "poisson":
         check_counts(truth)
     counted = np.flatnonzero(weights > 0)

@@ -88,7 +88,7 @@ def walk_losses(
     value
         shape (n, C): what each node adds to the vote; for a regressor C = 1.
     truth
-        shape (N,): class index of each row (negative: a label that the forest does not know), or its target.
+        shape (N,): class index of each row, or its target.
     reference
         the position that d of (2) is relative to.
     single_leaves_vote
@@ -296,7 +296,7 @@ def _loss(i, ballot, n_votes, truth, how):  # type: ignore[no-untyped-def]
     best = _settled(i, ballot, n_votes)
     if kind == 0:
         return 0.0 if best == y else 1.0
-    return costs[y, best] if y >= 0 else costs.max()
+    return costs[y, best]
 
 
 @njit(cache=True)

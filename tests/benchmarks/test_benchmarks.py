@@ -47,13 +47,12 @@ def test_ip3_is_exact_and_ip1_a_weak_bound() -> None:
 
 
 def test_judging_choosing_and_deploying_are_told() -> None:
-    """On tiny data the sweep agrees with one evaluation, the grid search with the cross-validation, ONNX with scikit-learn."""
+    """On tiny data the sweep agrees with one evaluation, ONNX with scikit-learn."""
     pytest.importorskip("skl2onnx")
     X, y = load_breast_cancer(return_X_y=True)
     forest = RandomForestClassifier(5, random_state=0).fit(X[:200], y[:200])
     path = pm.pruning_path(pm.problem_from_forest(forest, X[200:300], costs=1))
     assert in_use.sweep(forest, path, X[300:], y[300:]).startswith(f"sweep: {len(path)} rows of the path on 269 examples")
-    assert "11 budgets" in in_use.cross_validation(X, y, [float(b) for b in range(1, 12)], trees=3)
     told = in_use.at_work(forest, pm.apply_pruning(path.at_cost(3.0), forest), X[300:], repeats=2)
     assert "ONNX after" in told
 

@@ -21,12 +21,10 @@ def class_numbers(
     name: str = "y",
     *,
     entry: Callable[[int], str] | None = None,
-    unknown: int | None = None,
 ) -> NDArray[Any]:
     """Labels as places among the classes, int64; targets of a model without classes as float64.
 
-    Messages call all labels `name`, and that of row i ``entry(i)``, by default ``name[i]``. Labels that the model was not trained
-    on become `unknown`, if it knows others of y; None: they are refused.
+    Messages call all labels `name`, and that of row i ``entry(i)``, by default ``name[i]``.
     """
     labels = one_each(y, n_rows, name)
     entry = entry or (lambda i: f"{name}[{i}]")
@@ -36,7 +34,7 @@ def class_numbers(
     distinct, where = (labels, slice(None)) if labels.dtype == object else np.unique(labels, return_inverse=True)
     found = np.array([place.get(label, -1) for label in distinct.tolist()], dtype=np.int64)[where]
     missing = np.flatnonzero(found < 0)
-    if missing.size and (unknown is None or missing.size == n_rows):
+    if missing.size:
         i = int(missing[0])
         label = labels[i : i + 1].tolist()[0]
         there = sorted(set(labels.tolist()), key=str)
@@ -45,7 +43,7 @@ def class_numbers(
             + (f"{name} has {there[:6]}: map those that mean the same; else " if len(there) <= 2 * len(place) else "")
             + "leave such rows out"
         )
-    return found if unknown is None else np.where(found < 0, unknown, found)
+    return found
 
 
 def prediction_losses(model: Any, predicted: NDArray[Any], y: Any) -> NDArray[np.float64]:

@@ -144,10 +144,8 @@ def fitted() -> dict[str, Any]:
     """One of each that prunes a forest."""
     few = RandomForestClassifier(4, max_depth=3, random_state=0)
     single = pm.BudgetPrunedForestClassifier(few, costs, budget=12, random_state=0)
-    many = pm.BudgetPrunedForestClassifierCV(few, costs, budgets=[3, 12], cv=2, choose="one_se", random_state=0)
     return {
         "estimator": single.fit(X_train, y_train),
-        "cross-validated": many.fit(X_train, y_train),
         "result": pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=6),
     }
 
@@ -156,7 +154,7 @@ def pruned_forest(model: Any) -> Any:
     return model.estimator if isinstance(model, pm.PrunedForest) else model.estimator_
 
 
-KINDS = ("estimator", "cross-validated", "result")
+KINDS = ("estimator", "result")
 
 
 @pytest.mark.parametrize("kind", KINDS)

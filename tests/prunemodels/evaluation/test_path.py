@@ -19,7 +19,7 @@ from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from formulations.instance import usage
 from prunemodels.evaluation import path as path_evaluation
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.path import PathEvaluation, evaluate_path, sweep_path
+from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.statements.mean_bounds import standard_error
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, way, with_usage
 from tests.loops import looped
@@ -145,7 +145,7 @@ def check_every_number(path: NestedPrunings, seed: int, task: str, vote: Any) ->
     X = rng.integers(0, 5, (9, path.problem.ensemble.n_features)).astype(float)
     w = rng.choice([0.0, 0.5, 1, 3], 9)
     w[:2] = 1
-    y = rng.normal(size=9) if task == "regression" else rng.choice(["a", "b", "c", "of no tree"], 9)
+    y = rng.normal(size=9) if task == "regression" else rng.choice(["a", "b", "c"], 9)
     y[0] = y[0] if task == "regression" else "a"
     others = on_other_rows(path.problem, X, w)
     counted = np.flatnonzero(w)
@@ -158,7 +158,7 @@ def check_every_number(path: NestedPrunings, seed: int, task: str, vote: Any) ->
         pruning = pm.Pruning(others, kept)
         costs.append(pruning.problem.usage.row_costs(pruning.kept))
         once.append(float(others.costs.price[pruning.bought_once].sum()))
-    seen = sweep_path(path, X, y, w, vote, unknown=-1)
+    seen = evaluate_path(path, X, y, sample_weight=w, vote=vote)
     v = w[counted]
     assert [seen.unpruned_error, *seen.error] == pytest.approx([np.average(loss, weights=v) for loss in losses], abs=1e-12)
     assert [seen.unpruned_cost, *seen.cost] == pytest.approx(
@@ -245,11 +245,10 @@ pm_route = usage.route
 
 @looped("label", ["perhaps", None, np.nan])
 def test_labels_that_no_tree_knows_are_refused(label: Any) -> None:
-    """Nobody can predict them; only a fold of a cross-validation counts them as errors."""
+    """Nobody can predict them."""
     path, y = two_stumps(), np.array(["no", label], dtype=object)
     with pytest.raises(pm.errors.InvalidInputError, match=rf"y\[1\] is the label {label!r}, .*leave such rows out"):
         evaluate_path(path, [[0, 0], [0, 0]], y)
-    assert sweep_path(path, [[0, 0], [0, 0]], y, None, unknown=-1).error.tolist() == [0.5] * 3
 
 
 def test_a_single_example_has_no_standard_error() -> None:
@@ -330,12 +329,3 @@ def test_misclassification_costs_of_every_row(classes: int) -> None:
     assert held_out.error.mean == pytest.approx(own(result.estimator))
     votes = evaluate_path(result.path, X, y, vote="majority")
     assert votes.error.max() <= C.max()
-
-
-def test_a_class_that_no_tree_knows_costs_the_most() -> None:
-    """In a fold of a cross-validation, a row of a class that the fold's forest has not seen costs as much as any mistake can."""
-    X, y = rows(), labels(rows(), [0, 1])
-    forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X, y)
-    problem = pm.problem_from_forest(forest, X, costs=1, misclassification_costs=[[0, 8], [1, 0]])
-    seen = sweep_path(pm.pruning_path(problem), X, np.where(np.arange(len(y)) == 0, 7, 0), None, unknown=-1)
-    assert seen.error[-1] * len(y) in (8, 8 + len(y) - 1)

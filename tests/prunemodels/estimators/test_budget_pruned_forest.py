@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,8 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -178,6 +180,42 @@ def test_in_meta_estimators() -> None:
     pipeline = make_pipeline(StandardScaler(), clone(model)).set_output(transform="pandas").fit(X, y)
     assert pipeline[-1].feature_names_in_.tolist() == X.columns.tolist()
     assert pipeline.score(X, y) > 0.85
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_log_loss", "cost"])
+def test_a_grid_search_over_budgets(scoring: Any) -> None:
+    """A candidate's score is that of a model fitted on the fold by hand, whichever scorer; budgets may be fractions."""
+    X, y = cancer()
+    costs = {name: 2.5 if "worst" in name else 1.0 for name in X.columns}
+    budgets = [1, 2.5, Fraction(9)]
+    single = BudgetPrunedForestClassifier(SMALL, costs, method="path", random_state=0)
+    score = (lambda model, rows, labels: -pm.evaluate(model, rows, labels, costs=costs).cost) if scoring == "cost" else scoring
+    splits = list(StratifiedKFold(3).split(X, y))
+    search = GridSearchCV(single, {"budget": budgets}, cv=splits, scoring=score).fit(X, y)
+    train, test = splits[1]
+    for j, budget in enumerate(budgets):
+        one = clone(single).set_params(budget=budget).fit(X.iloc[train], y[train])
+        by_hand = check_scoring(one, score)(one, X.iloc[test], y[test])
+        assert search.cv_results_["split1_test_score"][j] == pytest.approx(by_hand)
+        assert one.cost_ <= budget
+    np.testing.assert_array_equal(search.predict(X), clone(single).set_params(**search.best_params_).fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("errors", ["in-bag", "validation"])
+def test_a_fit_prunes_as_the_function_does(errors: Any) -> None:
+    """On the same forest and validation examples both find the same path, whose measure is the misclassification cost."""
+    X, y = cancer()
+    rows = X.to_numpy(np.float32)
+    given: dict[str, Any] = {"costs": 1, "budget": 2, "errors": errors, "method": "path"}
+    model = BudgetPrunedForestClassifier(SMALL, **given, misclassification_costs=C)
+    model.fit(rows[:400], y[:400], X_valid=rows[400:], y_valid=y[400:])
+    forest = clone(SMALL).fit(rows[:400], y[:400])
+    result = pm.prune_forest(forest, rows[400:], y[400:], misclassification_costs=C, **given)
+    assert np.array_equal(model.path_.error, result.path.error)
+    assert np.array_equal(model.pruning_.kept, result.pruning.kept)
+    assert model.path_.problem.ensemble.measure == "mean misclassification cost"
+    plain = pm.prune_forest(forest, rows[400:], y[400:], **given)
+    assert not np.array_equal(plain.path.error, result.path.error)
 
 
 def test_validation_data_are_routed_through_a_pipeline() -> None:
