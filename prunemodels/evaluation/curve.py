@@ -30,7 +30,6 @@ from prunemodels.models.boosting.boosted_pruning import BoostedPath
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import losses_of, prediction_losses
 from prunemodels.models.libraries.model_forest import pruned_ends
-from prunemodels.models.response import sum_response
 from prunemodels.models.tree_model import tree_model_of
 
 if TYPE_CHECKING:
@@ -269,7 +268,7 @@ def _boosted_curve(
     usage, leaves = path.unpruned.usage.on(rows, weights), leaves_of(path.unpruned.forest.ensemble, rows).T
     points = []
     for pruning in reversed(path.prunings):
-        response = sum_response(pruning.forest)
+        response = pruning.forest.response()
         predicted = response.predictions(response.sums(pruned_ends(pruning.forest.ensemble, pruning.kept)[leaves]))
         losses = losses_of(response.classes, predicted, y)
         error = float(np.average(losses, weights=weights)) if loss is None else loss(np.asarray(y), predicted)

@@ -17,20 +17,17 @@ bought, are bounds of the probability, and decide the label. A `TwoClassRule` ho
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
-
-if TYPE_CHECKING:
-    from prunemodels.models.libraries.model_forest import ModelForest
-
 
 Score = Literal["margin", "probability"]
 """What is calibrated or compared with a threshold: the sum of the trees, or the second class' probability."""
@@ -163,12 +160,12 @@ class Response:
         if self.link == "fractions":
             return sums
         if self.link == "softmax":
-            raised = np.exp(sums - sums.max(axis=1, keepdims=True))
-            return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+            return np.asarray(softmax(sums, axis=1))
         second = self._sigmoid(sums)
         return np.column_stack([1 - second[:, 0], second[:, 0]]) if sums.shape[1] == 1 else second
 
     def _sigmoid(self, sums: Sums) -> Sums:
+        """(3) as the libraries compute it: `scipy.special.expit` rounds otherwise, and the rounded probability decides labels."""
         with np.errstate(over="ignore"):
             return np.asarray(1 / (1 + np.exp(-sums.dtype.type(self.sharpness) * sums)))
 
@@ -235,16 +232,3 @@ def average_response(ensemble: Ensemble, decision: TwoClassRule | None = None) -
     link: Link = "identity" if ensemble.classes is None else "fractions"
     start = np.zeros(ensemble.value.shape[1])
     return Response(ensemble.value, start, ensemble.n_trees, np.float64, link, 1.0, ensemble.classes, decision=decision)
-
-
-def sum_response(forest: ModelForest, decision: TwoClassRule | None = None) -> Response:
-    """The response of a model of another library."""
-    ensemble = forest.ensemble
-    if forest.link == "fractions":
-        return average_response(ensemble, decision)
-    value = np.zeros((ensemble.n_nodes, forest.n_outputs))
-    value[np.arange(ensemble.n_nodes), forest.output[ensemble.tree_of]] = ensemble.value[:, 0]
-    dtype = forest.leaf_value.dtype
-    return Response(
-        value, forest.base, 1, dtype, forest.link, forest.sharpness, forest.classes, second=forest.second, decision=decision
-    )

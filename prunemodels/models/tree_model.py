@@ -29,7 +29,7 @@ from prunemodels.models.columns import final_step, trace_pipeline
 from prunemodels.models.costs import Costs, cost_items, saved_prices
 from prunemodels.models.forests.labels import forest_losses, losses_of
 from prunemodels.models.forests.reading import check_columns, is_boosted, read_trees
-from prunemodels.models.response import Response, TwoClassRule, average_response, merged, sum_response, unwrapped
+from prunemodels.models.response import Response, TwoClassRule, average_response, merged, unwrapped
 
 if TYPE_CHECKING:
     from prunemodels.models.libraries.model_forest import ModelForest
@@ -100,7 +100,7 @@ class TreeModel:
         """How the values of the trees become probabilities, numbers and labels."""
         if self.forest is None:
             return average_response(self.ensemble, self.decision)
-        return sum_response(self.forest, self.decision)
+        return self.forest.response(self.decision)
 
     @property
     def classes(self) -> NDArray[Any] | None:

@@ -20,7 +20,6 @@ from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPrun
 from prunemodels.models.forests.labels import losses_of
 from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.losses import loss_of
-from prunemodels.models.response import sum_response
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.facts import PageOptions, Tradeoff, before_and_after
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
@@ -89,7 +88,7 @@ def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning,
     counted, usage, leaves = weight > 0, before.usage.on(rows, weight), leaves_of(ensemble, rows).T
     paid, errors, losses, answers = [], [], [], []
     for pruning in (before, chosen):
-        forest, response = pruning.forest, sum_response(pruning.forest)
+        forest, response = pruning.forest, pruning.forest.response()
         said = response.predictions(response.sums(pruned_ends(ensemble, pruning.kept)[leaves]))
         paid.append(SampleCost.of(usage, pruning.kept))
         errors.append(losses_of(response.classes, said, y)[counted])

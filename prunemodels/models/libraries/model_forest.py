@@ -25,7 +25,7 @@ from formulations.sparse_arrays import dense_array, without_duplicates
 from prunemodels.models.columns import TracedColumns, trace_pipeline
 from prunemodels.models.costs import Costs, cost_items, features_named_in, one_leaf
 from prunemodels.models.forests.reading import check_columns
-from prunemodels.models.response import Link, SecondClass, sum_response
+from prunemodels.models.response import Link, Response, SecondClass, TwoClassRule, average_response
 from prunemodels.models.trees import CategorySet, Cells, Codes, Trees, cast_rows, mean_of_leaves
 
 NEARLY_ZERO = float(np.float32(1e-35))
@@ -288,7 +288,17 @@ class ModelForest:
     @checked
     def predictions(self, margins: NDArray[np.float64]) -> NDArray[Any]:
         """Labels or numbers, shape (N,), that margins stand for."""
-        return sum_response(self).predictions(margins)
+        return self.response().predictions(margins)
+
+    def response(self, decision: TwoClassRule | None = None) -> Response:
+        """How sums of the trees' values become predictions; `decision` is what a wrapper around the model changes."""
+        ensemble = self.ensemble
+        if self.link == "fractions":
+            return average_response(ensemble, decision)
+        value = np.zeros((ensemble.n_nodes, self.n_outputs))
+        value[np.arange(ensemble.n_nodes), self.output[ensemble.tree_of]] = ensemble.value[:, 0]
+        dtype = self.leaf_value.dtype
+        return Response(value, self.base, 1, dtype, self.link, self.sharpness, self.classes, self.second, decision)
 
     def __repr__(self) -> str:
         kind = "averaged" if self.averaged else "boosted"
