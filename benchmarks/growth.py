@@ -39,11 +39,11 @@ import prunemodels as pm
 from benchmarks import hepmass_like, yahoo_like
 from benchmarks.instances import bp16
 from benchmarks.measuring import command_line, markdown, write_text
+from formulations.programs.sizes import model_size
 from prunemodels.comparison.growth import INSTANCE, Growth, lam_at_share, measure_growth, slope
 from prunemodels.plots.curves import plot_growth
 from prunemodels.plots.picture import save_picture
 from solvers import linear_program
-from solvers.programs.stoppable import model_size
 
 LEAST = {"seconds": 0.02, "peak_memory_mb": 2.0}
 """Smaller figures are the call's, not the instance's; they do not count for slopes."""

@@ -10,21 +10,22 @@ are one variable, exactly (`formulations.programs.columns`). Every model carries
 answer can be read back.
 """
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
-from formulations.models import nws15
 from formulations.models.nws15 import feature_used
 from formulations.models.reading import read_point, read_pruning, standard_form
+from formulations.programs.formulation import BY_NAME
 
-FORMULATIONS: dict[str, Callable[..., Any]] = {
-    "IP0": nws15.build_ip0,
-    "IP1": nws15.build_ip1,
-    "IP2": nws15.build_ip2,
-    "IP3": nws15.build_ip3,
-    "LP1": nws15.build_lp1,
-    "closure": nws15.build_closure,
-}
-"""Pyomo models by the papers' names; the same names as in `formulations.programs.matrix.MATRICES`."""
+
+def _builder(place: str) -> Callable[..., Any]:
+    module, _, function = place.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(f"{__name__}.{module}"), function)
+    return found
+
+
+FORMULATIONS: dict[str, Callable[..., Any]] = {name: _builder(known.model) for name, known in BY_NAME.items()}
+"""Pyomo models by the papers' names."""
 
 __all__ = ["FORMULATIONS", "feature_used", "read_point", "read_pruning", "standard_form"]

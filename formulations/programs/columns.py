@@ -13,6 +13,7 @@ relaxations alike.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,11 @@ def naive_columns(problem: PruningProblem, *, merge: bool = False) -> PurchaseCo
     of_node = np.repeat(np.arange(problem.ensemble.n_nodes), np.diff(met.start))
     times = np.where(once[met.item], 1, problem.routing.counts()[of_node])
     return _columns(problem, arcs, np.repeat(user, times), merge=merge)
+
+
+def columns_of(problem: PruningProblem, arcs: Literal["usage", "naive"], *, merge: bool = False) -> PurchaseColumns:
+    """Variables and arcs of a formulation with arcs of this kind."""
+    return (naive_columns if arcs == "naive" else usage_columns)(problem, merge=merge)
 
 
 def items_above(problem: PruningProblem) -> tuple[Charges, NDArray[np.int32]]:

@@ -30,6 +30,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns, naive_columns, usage_columns
+from formulations.programs.formulation import AS_ARRAYS, BY_NAME
 from formulations.programs.linear_program import Block, LinearProgram, Names
 
 
@@ -222,14 +223,7 @@ def _assemble(columns: list[_Columns], rows: list[_Rows], *, lam: float, relax: 
     )
 
 
-MATRICES: dict[str, Callable[..., LinearProgram]] = {
-    "IP0": ip0_matrix,
-    "IP1": ip1_matrix,
-    "IP2": ip2_matrix,
-    "IP3": ip3_matrix,
-    "LP1": lp1_matrix,
-    "closure": closure_matrix,
-}
+MATRICES: dict[str, Callable[..., LinearProgram]] = {name: globals()[str(BY_NAME[name].matrix)] for name in AS_ARRAYS}
 """Matrices by the papers' names."""
 
 

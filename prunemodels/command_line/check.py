@@ -107,16 +107,18 @@ def _matrix(args: argparse.Namespace, *, program: bool = False) -> tuple[Any, An
             else:
                 found = load_matrix(args.forest)
         return None, found, f"{args.forest}: {found!r}"
+    from formulations.programs.formulation import BY_NAME
     from formulations.programs.matrix import MATRICES
 
     problem, formulation, budget = _problem(args), args.formulation or "IP3", getattr(args, "budget", None)
-    if formulation == "IP0" and args.merge:
+    takes = BY_NAME[formulation].takes
+    if takes is None and args.merge:
         raise InvalidInputError("--formulation IP0 prunes for the error alone and takes no --merge; drop it")
-    if budget is not None and formulation != "LP1":
+    if budget is not None and takes != "budget":
         raise InvalidInputError(f"--budget is a side of LP1, which {formulation} does not have; drop it")
     # the matrix does not depend on lambda, nor on the budget, which is a side of a row
-    number = {"budget": 1 if budget is None else budget} if formulation == "LP1" else {"lam": 0}
-    options: dict[str, Any] = {} if formulation == "IP0" else {"merge": args.merge, **number}
+    number = {"budget": 1 if budget is None else budget, "lam": 0}
+    options: dict[str, Any] = {} if takes is None else {"merge": args.merge, takes: number[takes]}
     with errors_naming(f"--formulation {formulation}"):
         found = MATRICES[formulation](problem, **options)
     return problem, found, f"{args.forest}: the {'relaxation' if program else 'matrix'} of {formulation}, {found!r}"

@@ -1,16 +1,16 @@
 """The commands as data, in the order in which a newcomer meets them: help, example, options, and the function that runs each.
 
-`prunemodels.command_line.options` says how the options are written.
+`prunemodels.command_line.parsing` says how the options are written.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from formulations.programs.formulation import AS_ARRAYS
+
 INPUTS = ("forest", "cascade", "pruned", "data", "costs", "train", "error_data", "held_out", "table", "certificate")
 """Arguments that name input files, which no command overwrites."""
-
-FORMULATIONS = ("IP0", "IP1", "IP2", "IP3", "LP1", "closure")
 
 SHELLS = {
     "bash": 'eval "$(prunemodels completion bash)" in ~/.bashrc',
@@ -109,7 +109,7 @@ EXAMPLE_INPUTS = "forest.skops --data valid.csv --label y --costs prices.csv"
 PAPERS = f"forest FOREST|papers  {MODEL}"
 MATRIX = f"forest MATRIX|FOREST|papers  a matrix or program: .npy, .npz (scipy), .mtx, .csv, .mps, .lp; or {MODEL}"
 FORMULATION = f"""
---formulation {"|".join(FORMULATIONS)}:choice  the formulation whose matrix is checked, for a forest or the papers' trees
+--formulation {"|".join(AS_ARRAYS)}:choice  the formulation whose matrix is checked, for a forest or the papers' trees
     (default: IP3)
 --merge             one variable for purchases with the same usage
 """
@@ -338,7 +338,7 @@ forest FOREST    {MODEL}{BOOSTED}
 # program
 | {LAM}; for IP1, IP2, IP3 and closure
 | --budget B:amount  largest mean cost of a prediction; for LP1
---formulation {"|".join(FORMULATIONS)}:choice  the papers' name of the formulation (default: IP3 with --lam, LP1 with --budget)
+--formulation {"|".join(AS_ARRAYS)}:choice  the papers' name of the formulation (default: IP3 with --lam, LP1 with --budget)
 --relax              the linear relaxation, not the integer program
 --merge              one variable for purchases with the same usage: smaller, same optimum; not for IP0
 --out FILE!          the program: .lp or .mps, or either with .gz

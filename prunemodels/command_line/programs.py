@@ -20,6 +20,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status
 from formulations.errors import InvalidInputError
 from formulations.programs.files import write_program
+from formulations.programs.formulation import AS_ARRAYS, BY_NAME
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from formulations.shown import align, error_name, is_rate
@@ -146,13 +147,14 @@ def _formulation(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     if args.formulation is None and not given:
         raise InvalidInputError("one of --lam and --budget is needed; or --formulation IP0, which takes neither")
     name: str = args.formulation or ("IP3" if "lam" in given else "LP1")
-    if name == "IP0":
+    needs = BY_NAME[name].takes
+    if needs is None:
         for option in (*given, *["merge"] * args.merge):
             raise InvalidInputError(f"--formulation IP0 prunes for the error alone and takes no --{option}; drop it")
         return name, {}
-    needs, other = ("budget", "lam") if name == "LP1" else ("lam", "budget")
+    other = "lam" if needs == "budget" else "budget"
     if other in given:
-        fitting = "IP1, IP2, IP3 or closure" if other == "lam" else "LP1"
+        fitting = " or ".join(n for n in AS_ARRAYS if BY_NAME[n].takes == other)
         raise InvalidInputError(f"--formulation {name} takes --{needs}, not --{other}; --{other} goes with {fitting}")
     if needs not in given:
         raise InvalidInputError(f"--formulation {name} needs --{needs}")

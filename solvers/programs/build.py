@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +26,13 @@ from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.programs.files import labels_of, write_program
+from formulations.programs.formulation import formulation_named
 from formulations.programs.limit_matrix import limit_matrix
 from formulations.programs.limit_rows import limit_rows
 from formulations.programs.linear_program import LinearProgram
-from formulations.programs.matrix import MATRICES
 from solvers.closures.level_sets import pruning_of_point
+from solvers.programs.relaxation import program_of
 from solvers.programs.rounding import INTEGRAL
-
-Formulation = Literal["IP0", "IP1", "IP2", "IP3", "LP1", "closure"]
 
 ENDS = re.compile(r"#?\s*(dual solution|basis|solution no)", re.IGNORECASE)
 """Lines below which a file tells something else than the first solution."""
@@ -136,7 +134,7 @@ class BuiltProgram:
 @checked
 def build(
     problem: PruningProblem,
-    formulation: Formulation = "IP3",
+    formulation: str = "IP3",
     *,
     lam: float | None = None,
     limits: Sequence[Limit] | None = None,
@@ -167,24 +165,21 @@ def build(
     >>> pm.programs.build(pm.datasets.two_trees(), "IP3", lam=0.1)
     BuiltProgram(IP3, LinearProgram(integer program: 15 rows, 19 columns, 38 nonzeros))
     """
-    given = {"lam": lam is not None, "limits": limits is not None}
-    needed = {"IP0": None, "LP1": "limits"}.get(formulation, "lam")
-    for name, is_there in given.items():
-        if is_there and name != needed:
+    takes = formulation_named(formulation).takes
+    needed = "limits" if takes == "budget" else takes
+    for name, is_given in {"lam": lam is not None, "limits": limits is not None}.items():
+        if is_given and name != needed:
             raise InvalidInputError(f"{formulation} takes {needed or 'neither lam nor limits'}, not {name}; leave {name} out")
-    if needed is not None and not given[needed]:
-        raise InvalidInputError(
-            f"{formulation} needs {needed}; give {needed}={'[pm.Limit(10)]' if needed == 'limits' else '0.01'}"
-        )
-    if limits is not None:
-        rows = limit_rows(problem, limits)
-        if len(limits) == 1 and limits[0].is_plain:
-            return BuiltProgram(
-                problem, formulation, MATRICES["LP1"](problem, budget=rows.rows[0].at_most, relax=relax, merge=merge)
-            )
+        if not is_given and name == needed:
+            example = "[pm.Limit(10)]" if name == "limits" else "0.01"
+            raise InvalidInputError(f"{formulation} needs {needed}; give {needed}={example}")
+    if limits is None:
+        return BuiltProgram(problem, formulation, program_of(problem, formulation, lam=lam, relax=relax, merge=merge))
+    rows = limit_rows(problem, limits)
+    if not rows.is_budget:
         return BuiltProgram(problem, formulation, limit_matrix(rows, relax=relax, merge=merge))
-    options = {} if formulation == "IP0" else {"lam": lam, "merge": merge}
-    return BuiltProgram(problem, formulation, MATRICES[formulation](problem, relax=relax, **options))
+    program = program_of(problem, formulation, budget=rows.rows[0].at_most, relax=relax, merge=merge)
+    return BuiltProgram(problem, formulation, program)
 
 
 def _values(lines: Sequence[str], names: dict[str, int]) -> Iterator[tuple[str, float]]:

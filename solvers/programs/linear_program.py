@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.extras import naming_extras, package
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
+from formulations.programs.formulation import formulation_named
 from formulations.programs.linear_program import LinearProgram
 from solvers.closures.integer_objective import useful_rate
 from solvers.programs.conflict import explained
@@ -31,8 +32,6 @@ from solvers.programs.engines.highs import highs
 from solvers.programs.relaxation import engine_named, program_of
 from solvers.programs.rounding import integer_solution, relaxation_solution, unsolved
 from solvers.programs.stoppable import MOST_NONZEROS, MOST_PYOMO_NONZEROS, program_nonzeros, stoppable
-
-Form = Literal["IP1", "IP2", "IP3", "closure"]
 
 CONFLICT_SECONDS = 10.0
 """Least seconds to look for the rows that leave a model without a point."""
@@ -45,7 +44,7 @@ def linear_program(
     lam: float,
     *,
     time_limit: Seconds = math.inf,
-    formulation: Form = "IP3",
+    formulation: str = "IP3",
     engine: str = "highs",
     merge: bool = True,
 ) -> Solution:
@@ -98,7 +97,7 @@ def integer_program(
     lam: float,
     *,
     time_limit: Seconds = math.inf,
-    formulation: Form = "IP1",
+    formulation: str = "IP1",
     merge: bool = True,
 ) -> Solution:
     """The optimal pruning by HiGHS' branch and bound.
@@ -143,7 +142,7 @@ def pyomo_highs(
     lam: float,
     *,
     time_limit: Seconds = math.inf,
-    formulation: Form = "IP3",
+    formulation: str = "IP3",
     relax: bool = True,
     merge: bool = True,
 ) -> Solution:
@@ -171,6 +170,7 @@ def pyomo_highs(
         from formulations.models import FORMULATIONS
 
     started = time.perf_counter()
+    formulation_named(formulation, FORMULATIONS)
     rate = useful_rate(problem, exact(lam, "lam"))
     model = FORMULATIONS[formulation](problem, lam=rate, relax=relax, merge=merge)
     program, answer = solve_model(model, time_limit=max(0.0, time_limit - (time.perf_counter() - started)))

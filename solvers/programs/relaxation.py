@@ -10,6 +10,7 @@ from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
+from formulations.programs.formulation import formulation_named
 from formulations.programs.linear_program import LinearProgram, Named
 from formulations.programs.matrix import MATRICES
 from solvers.programs.engines import LINEAR_ENGINES
@@ -90,7 +91,7 @@ def solve_relaxation(
     lam, budget
         error per unit of cost; LP1 takes the budget instead, IP0 neither.
     formulation
-        a name in `formulations.programs.matrix.MATRICES`.
+        a name in `formulations.programs.formulation.AS_ARRAYS`.
     engine
         a name in `solvers.programs.engines.LINEAR_ENGINES`.
     merge
@@ -142,12 +143,10 @@ def program_of(
     merge: bool = False,
 ) -> LinearProgram:
     """A formulation as arrays, with the number that it takes; another number is refused."""
-    if formulation not in MATRICES:
-        raise InvalidInputError(f"there is no formulation {formulation!r}; there are {', '.join(MATRICES)}")
-    needs = {"IP0": (), "LP1": ("budget",)}.get(formulation, ("lam",))
+    takes = formulation_named(formulation).takes
     given = {name: number for name, number in (("lam", lam), ("budget", budget)) if number is not None}
-    if tuple(given) != needs:
-        wanted = "neither lam nor budget" if not needs else needs[0]
+    if tuple(given) != ((takes,) if takes else ()):
+        wanted = takes or "neither lam nor budget"
         raise InvalidInputError(f"{formulation} takes {wanted}; {' and '.join(given) or 'neither'} was given")
-    options = {} if formulation == "IP0" else {"merge": merge}
+    options = {"merge": merge} if takes else {}
     return MATRICES[formulation](problem, relax=relax, **options, **given)

@@ -2,7 +2,7 @@
 
 pruning   the best level set of the point                                                  `solvers.closures.level_sets`
 bound     of a relaxation: from the dual values of the rows that bind nodes to purchases   `solvers.closures.duals`
-          of IP1's relaxation: its own, by weak duality (1); it may be below the optimum
+          of a relaxation with fractional vertices: its own (1); it may be below the optimum
           of an integer program: the engine's, less what its tolerances can hide
 
 offset + sum_r (row_lower_r q_r^+ - row_upper_r q_r^-) + sum_j min(d_j lower_j, d_j upper_j),   d = cost - q A          (1)
@@ -21,16 +21,14 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import ItemDuals, Solution, StopReason
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from formulations.programs.columns import naive_columns, usage_columns
+from formulations.programs.columns import columns_of
+from formulations.programs.formulation import BY_NAME
 from formulations.programs.linear_program import LinearProgram
 from solvers.closures.duals import integer_duals, proven_bound, zero_duals
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.closures.level_sets import best_level_set, splits_kept
 from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.engines.answer import LinearAnswer
-
-BINDING_ROWS = {"IP1": "naive_usage", "IP3": "coupling", "closure": "usage"}
-"""The rows whose dual values say how much of a purchase each node pays. In IP2 a purchase has one user, who pays it all."""
 
 INTEGRAL = 1e-6
 """A value counts as an integer if it is this close to one; engines run with the same tolerance."""
@@ -60,7 +58,7 @@ def relaxation_solution(
     objective = integer_objective(problem, rate).refined()
     duals = _duals(problem, objective, program, answer, formulation, merge=merge)
     bound = proven_bound(problem, objective, duals, pruning, rate)
-    if formulation == "IP1" and answer.row_dual is not None:
+    if not BY_NAME[formulation].integral and answer.row_dual is not None:
         bound = min(bound, relaxation_bound(program, answer.row_dual))
     stats = program_stats(program, answer, started)
     value = pruning.value(float(lam))
@@ -162,9 +160,10 @@ def _duals(
     merge: bool,
 ) -> ItemDuals:
     """The certificate that the dual values of the relaxation give."""
-    if answer.row_dual is None:
+    known = BY_NAME[formulation]
+    if answer.row_dual is None or (known.binding_rows is None and not known.one_tree):
         return zero_duals(problem, objective)
-    columns = (naive_columns if formulation == "IP1" else usage_columns)(problem, merge=merge)
-    if formulation == "IP2":
+    columns = columns_of(problem, known.arcs, merge=merge)
+    if known.binding_rows is None:
         return integer_duals(problem, objective, columns, np.full(columns.node.size, math.inf))
-    return integer_duals(problem, objective, columns, -answer.row_dual[program.rows.of(BINDING_ROWS[formulation])])
+    return integer_duals(problem, objective, columns, -answer.row_dual[program.rows.of(known.binding_rows)])

@@ -4,12 +4,6 @@ The size of a program is counted before anything is built. A small program is bu
 much longer than a second beyond the limit. A larger one is built and solved in a process of its own, see `solvers.child_process`.
 It ends at most a second and a tenth of the limit late. If it has found nothing by then, the answer is what is known without it.
 Python handles signals between its own instructions only, so a native solve in this process runs in a thread: `interruptible`.
-
-NWS15 bounds the size at the end of section 4, for IP3 with T trees of at most |T_max| nodes and |L_max| leaves, N examples, K
-features of which an example meets at most K_max in a tree; here items take the place of features:
-
-    columns  <=  T |T_max| + N T K_max + N min(T K_max, K)                                                     (1)
-    rows     <=  T |L_max| + 2 N T K_max                                                                       (2)
 """
 
 from __future__ import annotations
@@ -18,120 +12,16 @@ import inspect
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
-import pandas as pd
-
-from formulations.arguments import checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.problem import PruningProblem
-from formulations.instance.usage_arcs import count_arcs
 from formulations.long_steps import interruption_as_error
-from formulations.programs.columns import items_above, naive_columns, usage_columns
-from formulations.programs.matrix import MATRICES, evaluation_above
+from formulations.programs.formulation import AS_ARRAYS
+from formulations.programs.sizes import model_size
 from solvers.child_process import Call, TimeIsOver, call_in_child, stays_here
-
-
-@dataclass(frozen=True)
-class Size:
-    """Rows, columns and nonzeros of a constraint matrix."""
-
-    rows: int
-    columns: int
-    nonzeros: int
-
-
-def model_size(problem: PruningProblem, formulation: str, *, merge: bool = False) -> Size:
-    """The size that a formulation's matrix would have. Arcs are listed only with `merge`."""
-    if formulation not in MATRICES:
-        raise InvalidInputError(f"there is no formulation {formulation!r}; there are {', '.join(MATRICES)}")
-    ensemble = problem.ensemble
-    leaf_depth = ensemble.depth[~ensemble.is_split]
-    leaves, nodes, cut = leaf_depth.size, ensemble.n_nodes, int(leaf_depth.sum()) + leaf_depth.size
-    if formulation == "IP0":
-        return Size(leaves, nodes, cut)
-    arcs, on_paths, purchases = _counts(problem, formulation, merge=merge)
-    below = int((ensemble.parent[problem.splits] >= 0).sum())
-    budget = purchases + int(np.count_nonzero(evaluation_above(problem)))
-    return {
-        "IP1": Size(leaves + arcs, nodes + purchases, cut + 2 * arcs),
-        "IP2": Size(leaves + arcs, nodes + purchases, cut + on_paths + arcs),
-        "IP3": Size(leaves + 2 * arcs, nodes + arcs + purchases, cut + on_paths + 3 * arcs),
-        "LP1": Size(leaves + 2 * arcs + 1, nodes + arcs + purchases, cut + on_paths + 3 * arcs + budget),
-        "closure": Size(below + arcs, ensemble.n_splits + purchases, 2 * below + 2 * arcs),
-    }[formulation]
-
-
-@checked
-def nws15_bound(problem: PruningProblem) -> tuple[int, int]:
-    """The most rows and columns that IP3 of a forest of this size has, by NWS15's complexity paragraph (end of section 4).
-
-    Raises
-    ------
-    InvalidInputError
-        for items that are paid once for all rows, which the paper does not have.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> pm.programs.nws15_bound(pm.datasets.two_trees())
-    (16, 21)
-    """
-    if problem.costs.paid_once[problem.usage.charges.item].any():
-        raise InvalidInputError("the problem has items that are paid once for all rows, for which NWS15 states no bound")
-    ensemble, n_rows, n_items = problem.ensemble, problem.n_rows, len(np.unique(problem.usage.charges.item))
-    trees, reached = ensemble.n_trees, problem.routing.counts() > 0
-    met = np.diff(items_above(problem)[0].start)
-    most = int(met[reached].max(initial=0))
-    nodes = int(np.diff(ensemble.tree_start).max())
-    leaves = int(np.bincount(ensemble.tree_of, weights=~ensemble.is_split).max())
-    return trees * leaves + 2 * n_rows * trees * most, trees * nodes + n_rows * trees * most + n_rows * min(trees * most, n_items)
-
-
-@checked
-def size_report(problem: PruningProblem) -> pd.DataFrame:
-    """Sizes of all formulations that the instance has, merged and not; `nws15_bound` bounds those of IP3.
-
-    Returns
-    -------
-    DataFrame
-        formulation, merged, rows, columns, nonzeros.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> print(pm.programs.size_report(pm.datasets.two_trees()).head(4).to_string(index=False))
-    formulation  merged  rows  columns  nonzeros
-            IP0   False     7       12        20
-            IP1   False    13       15        32
-            IP1    True    13       15        32
-            IP3   False    15       19        38
-    """
-    report = []
-    for name in MATRICES:
-        if name == "IP2" and problem.ensemble.n_trees > 1:
-            continue
-        for merge in (False, True) if name != "IP0" else (False,):
-            size = model_size(problem, name, merge=merge)
-            report.append((name, merge, size.rows, size.columns, size.nonzeros))
-    return pd.DataFrame(report, columns=["formulation", "merged", "rows", "columns", "nonzeros"])
-
-
-def _counts(problem: PruningProblem, formulation: str, *, merge: bool) -> tuple[int, int, int]:
-    """Arcs of a formulation, the nodes at and above their ends, and its purchase variables; unmerged ones from ranges of rows."""
-    ensemble, naive = problem.ensemble, formulation == "IP1"
-    if merge:
-        columns = (naive_columns if naive else usage_columns)(problem, merge=True)
-        on_paths = int((ensemble.depth[columns.node].astype(np.int64) + 1).sum())
-        return columns.node.size, on_paths, columns.n_columns
-    charges = items_above(problem)[0] if naive else problem.usage.charges
-    per_node = count_arcs(charges, problem.routing, problem.costs.paid_once)
-    needed = problem.usage.highest_user(problem.splits, np.zeros(ensemble.n_nodes, dtype=np.int32)) >= 0
-    return int(per_node.sum()), int((per_node * (ensemble.depth + 1)).sum()), int(needed.sum())
-
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -187,7 +77,7 @@ def stoppable(
 def program_nonzeros(given: Given) -> int:
     """Nonzeros of the formulation of an instance, LP1 where none is named; 0 for what the engine is going to refuse."""
     formulation = given.get("formulation", "LP1")
-    return model_size(given["problem"], formulation).nonzeros if formulation in MATRICES else 0
+    return model_size(given["problem"], formulation).nonzeros if formulation in AS_ARRAYS else 0
 
 
 def linear_nonzeros(given: Given) -> int:

@@ -15,6 +15,7 @@ import prunemodels as pm
 from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
 from formulations.instance.papers import two_trees
 from formulations.models import FORMULATIONS, read_point, read_pruning, standard_form
+from formulations.programs.formulation import BY_NAME
 from formulations.programs.limit_rows import limit_rows
 from formulations.programs.matrix import MATRICES
 from solvers.brute_force import all_prunings
@@ -27,15 +28,14 @@ ALL = list(FORMULATIONS)
 
 
 def options(name: str, *, merge: bool = False, lam: float = 0.3, budget: float = 0.7) -> dict[str, Any]:
-    """What a formulation takes."""
-    if name == "IP0":
-        return {}
-    return {"merge": merge} | ({"budget": budget} if name == "LP1" else {"lam": lam})
+    """What a formulation takes; those that a test registers take lambda."""
+    number = BY_NAME[name].takes if name in BY_NAME else "lam"
+    return {} if number is None else {"merge": merge, number: {"lam": lam, "budget": budget}[number]}
 
 
 def takes(name: str, problem: PruningProblem) -> bool:
     """Whether the instance has the formulation: IP2 is for one tree, and items are asked for at one split."""
-    if name != "IP2":
+    if name not in BY_NAME or not BY_NAME[name].one_tree:
         return True
     users = np.bincount(problem.usage_arcs().head) if problem.n_usage_arcs else np.zeros(1)
     return problem.ensemble.n_trees == 1 and users.max() <= 1

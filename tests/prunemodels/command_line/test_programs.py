@@ -19,7 +19,6 @@ import prunemodels as pm
 from formulations.programs.files import read_program
 from formulations.programs.matrix import MATRICES
 from prunemodels.command_line import programs
-from prunemodels.command_line.commands import FORMULATIONS
 from tests.prunemodels.command_line.conftest import screen, told, written
 
 LAM = 0.01
@@ -95,7 +94,7 @@ def test_compare_within_budgets(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "ending"), [(n, e) for n in FORMULATIONS for e in ("lp", "mps")] + [("IP3", "lp.gz"), ("IP3", "mps.gz")]
+    ("name", "ending"), [(n, e) for n in MATRICES for e in ("lp", "mps")] + [("IP3", "lp.gz"), ("IP3", "mps.gz")]
 )
 def test_export(name: str, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every formulation, read back from its file, is the program that `MATRICES` builds; --json tells its size."""
@@ -131,11 +130,6 @@ def test_the_command_that_is_told_solves_the_file(ending: str, capsys: pytest.Ca
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=True, env={**os.environ, "PATH": path})
     value = float(done.stdout.partition("Objective value     :")[2].split()[0])
     assert value == pytest.approx(pm.engines.min_cut(the_problem(), LAM).value, rel=1e-8)
-
-
-def test_the_parser_knows_all_formulations() -> None:
-    """The names that --formulation offers, written out so that help comes at once, are those that can be built."""
-    assert tuple(MATRICES) == FORMULATIONS
 
 
 def test_the_formulation_follows_from_the_goal(capsys: pytest.CaptureFixture[str]) -> None:

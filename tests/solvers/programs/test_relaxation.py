@@ -367,7 +367,7 @@ def test_what_is_no_pruning_is_refused(tmp_path: Path) -> None:
         ("LP1", {"lam": 1}, "LP1 takes limits, not lam"),
         ("IP1", {"lam": 1, "limits": [pm.Limit(1)]}, "IP1 takes lam, not limits"),
         ("IP0", {"lam": 1}, "IP0 takes neither lam nor limits, not lam"),
-        ("IP4", {"lam": 1}, "formulation is 'IP4'; give one of"),
+        ("IP4", {"lam": 1}, "no formulation 'IP4'; there are IP0"),
         ("LP1", {"limits": [pm.Limit(1, "brain")]}, "there is no 'brain' to limit"),
     ],
 )

@@ -21,6 +21,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import InvalidInputError, PruningProblem, SolverFailedError, StopReason
 from formulations.instance.papers import two_trees
+from formulations.programs.sizes import model_size
 from proofs_checks import check_solution
 from solvers import SOLVERS, child_process, pruning_path
 from solvers.child_process import Call, TimeIsOver, call_in_child, in_this_process, stays_here
@@ -34,7 +35,6 @@ from solvers.price_sharing.run import Run
 from solvers.primal_dual import algorithm, primal_dual
 from solvers.programs import stoppable
 from solvers.programs.engines import highs
-from solvers.programs.stoppable import model_size
 from solvers.within import BUDGET_SOLVERS, components, solve_lp1
 from tests.instances import random_grid
 from tests.loops import looped
