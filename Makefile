@@ -97,7 +97,7 @@ papers: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
-	for name in naive start_up in_use boosted medical default_forest big_tables cluster scale on_demand real_numbers; do \
+	for name in naive start_up boosted medical default_forest big_tables cluster scale on_demand real_numbers; do \
 	    $(BIN)/python -m benchmarks.$$name || exit 1; \
 	done
 	$(BIN)/python -m benchmarks.on_demand --prices

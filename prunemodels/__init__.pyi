@@ -5,7 +5,6 @@ from prunemodels import (
     checks as checks,
     cluster as cluster,
     datasets as datasets,
-    deployment as deployment,
     engines as engines,
     errors as errors,
     evaluation as evaluation,

@@ -62,7 +62,6 @@ NEEDS = {
     "Pyomo": ("pm.solve(problem, lam=0.01, method='pyomo_ip3')", None),
     "a formulation": ("pm.programs.FORMULATIONS", None),
     "column generation": ("pm.solve(problem, lam=0.01, method='dantzig_wolfe_plain')", None),
-    "an ONNX model": ("pm.deployment.to_onnx(forest)", "interop"),
     "another library": ("from prunemodels.models.libraries.treelite_models import treelite; treelite()", "boosting"),
 }
 
@@ -127,8 +126,7 @@ def test_each_extra_is_there_and_brings_what_it_is_named_for() -> None:
     extras = project["optional-dependencies"]
     always = {Requirement(line).name for line in project["dependencies"]}
     for name, extra in EXTRAS.items():
-        if name != "onnx":  # skl2onnx brings it
-            assert name in {Requirement(line).name for line in extras[extra]}
+        assert name in {Requirement(line).name for line in extras[extra]}
         assert name not in always
     everything = Requirement(extras["all"][0]).extras
     assert everything == set(EXTRAS.values()) - {"ray", "rivals"}

@@ -29,9 +29,9 @@ ANSWERS = """
     AllPrunings CheapestPrunings MasterAnswer
     BoostedPath BoostedPruning BudgetTradeoff BuiltProgram CertifiedBudget DantzigWolfeSolution
     LimitUse LimitedSolution LimitsTradeoff
-    Deployment Evaluation ExitPath ForestSize HeldOut HeldOutChange HeldOutCost MemoryNeeds
-    ModelForest OnDemandResult OnnxAgreement PathEvaluation PrunedForest LP1Relaxation PruningPath PruningProblem Relaxation
-    Request Solution Timing TradeoffCurve Verdict Walk
+    Evaluation ExitPath HeldOut HeldOutChange HeldOutCost MemoryNeeds
+    ModelForest OnDemandResult PathEvaluation PrunedForest LP1Relaxation PruningPath PruningProblem Relaxation
+    Request Solution TradeoffCurve Verdict Walk
     ShardedProblem ShardedSolution SmallForest
 """
 """Classes of answers, which nobody but an engine makes."""
@@ -102,7 +102,6 @@ def test_what_only_its_reader_can_judge_is_refused_by_name() -> None:
             lambda given: pm.evaluation.held_out_error(forest, given, y),
             lambda given: pm.apply_pruning(path[0], given),
             lambda given: pm.read_model(given),
-            lambda given: pm.deployment.compare_onnx(given, forest, X),
             lambda given: pm.programs.solve_model(given),
             lambda given: pm.checks.read_matrix(given),
             lambda given: pm.checks.check_integral_vertices(given),

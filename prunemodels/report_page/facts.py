@@ -29,7 +29,6 @@ from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of
-from prunemodels.deployment import Deployment, measure_deployment
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.item_costs import ItemCost, item_costs
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
@@ -124,7 +123,6 @@ class Facts:
     classes: ByClass | None
     usage: Sequence[UsageCounts]
     evidence: Evidence
-    deployment: Deployment
 
     @property
     def measure(self) -> str:
@@ -193,7 +191,6 @@ def gather(
         ),
         usage=[usage_counts(ensemble, p.kept, rows, held_out.weights) for p in both],
         evidence=evidence_of(path, pruning, solution),
-        deployment=measure_deployment(forest, pruned, rows),
     )
 
 

@@ -43,9 +43,7 @@ from prunemodels.statements.wording import (
     exactly,
     interval,
     less,
-    seconds,
     share,
-    size,
 )
 
 LOG = logging.getLogger(__name__)
@@ -234,7 +232,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         finalize=printable,
     )
-    texts = (amount, change, count, error, exact_number, seconds, share, size, bdi, complement, of_100, percent)
+    texts = (amount, change, count, error, exact_number, share, bdi, complement, of_100, percent)
     environment.filters |= {text.__name__: text for text in texts}
     environment.filters |= {"whole": "{:,}".format, "digits": "{:.6g}".format}
     more = (item_counts, budget_verdict, use_in_words, error_name, figures_of, first_names, interval, is_rate, less)

@@ -61,16 +61,6 @@ def count(n: int, noun: str, several: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else several or f'{noun}s'}"
 
 
-def seconds(s: float) -> str:
-    """A time in milliseconds or microseconds."""
-    return f"{1e3 * s:.3g}\u00a0ms" if s >= 1e-3 else f"{1e6 * s:.3g}\u00a0\u00b5s"
-
-
-def size(n: int) -> str:
-    """Bytes as kB (1,000 bytes) or MB (1,000,000 bytes)."""
-    return f"{n / 1e6:,.2f}\u00a0MB" if n >= 1e6 else f"{n / 1e3:,.1f}\u00a0kB"
-
-
 def exactly(x: Fraction) -> str:
     """A fraction and its approximate value; only the latter where the fraction is too long to read."""
     text = str(x)

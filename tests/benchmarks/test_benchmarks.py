@@ -9,11 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks import in_use, instances, measuring, naive
+from benchmarks import instances, measuring, naive
 from benchmarks.confidence import ALPHA, POPULATIONS, share_too_low, weighted_table
 from benchmarks.default_forest import JOBS, left
 from benchmarks.start_up import PACKAGES, runs
@@ -44,17 +42,6 @@ def test_ip3_is_exact_and_ip1_a_weak_bound() -> None:
     told = naive.table(pairs, 60.0).splitlines()
     assert told[2] == "| instances; pairs with a lambda | 4; 10 | 1; 2 |"
     assert told[5].startswith("| **IP3's relaxation has a fractional vertex** | 0 of 10 |")
-
-
-def test_judging_choosing_and_deploying_are_told() -> None:
-    """On tiny data the sweep agrees with one evaluation, ONNX with scikit-learn."""
-    pytest.importorskip("skl2onnx")
-    X, y = load_breast_cancer(return_X_y=True)
-    forest = RandomForestClassifier(5, random_state=0).fit(X[:200], y[:200])
-    path = pm.pruning_path(pm.problem_from_forest(forest, X[200:300], costs=1))
-    assert in_use.sweep(forest, path, X[300:], y[300:]).startswith(f"sweep: {len(path)} rows of the path on 269 examples")
-    told = in_use.at_work(forest, pm.apply_pruning(path.at_cost(3.0), forest), X[300:], repeats=2)
-    assert "ONNX after" in told
 
 
 @pytest.mark.slow

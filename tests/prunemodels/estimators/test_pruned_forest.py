@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -159,27 +158,16 @@ KINDS = ("estimator", "result")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_functions_of_forests_take_them(kind: str, fitted: dict[str, Any]) -> None:
-    """Costs, errors, sizes and single-precision copies are those of the pruned forest."""
+    """Costs and errors are those of the pruned forest."""
     model, pruned = fitted[kind], pruned_forest(fitted[kind])
     for function in (
         lambda m: pm.evaluate(m, X_test, y_test, costs=costs),
         lambda m: pm.evaluation.held_out_error(m, X_test, y_test),
         lambda m: pm.evaluation.held_out_cost(m, X_test, costs=costs),
-        lambda m: replace(pm.deployment.forest_size(m), skops_bytes=0, joblib_bytes=0),  # some bytes vary from run to run
     ):
         assert vars(function(model)) == vars(function(pruned))
-    single = pm.deployment.float32_thresholds(model)
-    assert (single.predict_proba(X_test) == pruned.predict_proba(X_test)).all()
     bought = pm.OnDemandPredictor(model, costs, pm.on_demand.from_table(X_test)).run(X_test.index)
     assert bought.predictions.tolist() == pruned.predict(X_test).tolist()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_onnx(kind: str, fitted: dict[str, Any]) -> None:
-    """They are converted, and the comparison takes them too."""
-    pytest.importorskip("skl2onnx")
-    model = fitted[kind]
-    assert pm.deployment.compare_onnx(pm.deployment.to_onnx(model), model, X_test).agrees
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -206,7 +194,6 @@ def test_what_is_not_fitted_is_refused_by_name(tmp_path: Path) -> None:
     model = pm.BudgetPrunedForestClassifier(budget=3)
     for use in (
         lambda: pm.save_forest(model, tmp_path / "model.skops"),
-        lambda: pm.deployment.float32_thresholds(model),
         lambda: pm.write_report(tmp_path / "report.html", model, X_test, y_test),
     ):
         with pytest.raises(pm.errors.NotFittedForestError, match="the BudgetPrunedForestClassifier is not fitted: call fit"):

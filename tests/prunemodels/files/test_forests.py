@@ -16,6 +16,8 @@ from sklearn.linear_model import LogisticRegression
 
 import prunemodels as pm
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
+from tests.loops import looped
+from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
 
 X, Y = load_breast_cancer(return_X_y=True)
 
@@ -26,6 +28,19 @@ class Wrapped(RandomForestClassifier):
 
 def forest(**options: Any) -> RandomForestClassifier:
     return RandomForestClassifier(5, random_state=0, **options).fit(X, Y)
+
+
+@pytest.mark.parametrize("ending", FOREST_ENDINGS)
+@looped("kind", KINDS)
+def test_every_kind_survives_its_file(tmp_path: Path, kind: str, ending: str) -> None:
+    """Pruned, written and read again, it predicts the same to the last bit."""
+    case = fitted(kind)
+    pruned = pm.apply_pruning(random_pruning(pm.problem_from_forest(case.forest, case.X, costs=1)), case.forest)
+    save_forest(pruned, tmp_path / f"pruned{ending}")
+    again = load_forest(tmp_path / f"pruned{ending}", trust_pickle=True)
+    np.testing.assert_array_equal(again.predict(case.X), pruned.predict(case.X))
+    if hasattr(pruned, "predict_proba"):
+        np.testing.assert_array_equal(again.predict_proba(case.X), pruned.predict_proba(case.X))
 
 
 def test_a_joblib_file_needs_trust(tmp_path: Path) -> None:

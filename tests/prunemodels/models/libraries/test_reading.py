@@ -19,6 +19,7 @@ import prunemodels as pm
 from formulations.instance.routing import leaves_of
 from prunemodels import example
 from prunemodels.models.libraries.reading import read_model
+from prunemodels.models.trees import floor32
 from prunemodels.other_libraries import ModelForest
 from tests.prunemodels.models.libraries import models
 from tests.prunemodels.models.libraries.models import (
@@ -210,3 +211,28 @@ def test_lightgbm_columns_are_spelled_as_the_user_spells_them() -> None:
     wrong = {"concave-points" if name == "concave points" else name: price for name, price in example.costs.items()}
     with pytest.raises(pm.errors.InvalidInputError, match="'concave-points', and there is no such feature"):
         pm.evaluate(model, example.X_test, example.y_test, costs=wrong)
+
+
+INF = np.float32(np.inf)
+
+# 0.1 lies below its nearest float32; 1e-50 and 1e39 have no float32 near
+FLOORS = [
+    (0.1, np.nextafter(np.float32(0.1), -INF)),
+    (0.5, np.float32(0.5)),
+    (0.7, np.float32(0.7)),
+    (-0.7, np.nextafter(np.float32(-0.7), -INF)),
+    (1e-50, np.float32(0.0)),
+    (-1e-50, -np.float32(1e-45)),
+    (1e39, np.finfo(np.float32).max),
+    (-1e39, -INF),
+    (np.inf, INF),
+]
+
+
+def test_rounding_towards_minus_infinity() -> None:
+    """floor32 gives the largest float32 that is at most the number, at the ends of the range too."""
+    numbers, floors = map(np.array, zip(*FLOORS, strict=True))
+    got = floor32(numbers)
+    assert got.dtype == np.float32
+    np.testing.assert_array_equal(got, floors)
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(floors))
