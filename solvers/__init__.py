@@ -17,6 +17,7 @@ from solvers.automatic import optimal_pruning
 from solvers.brute_force import brute_force
 from solvers.closures.min_cut import min_cut
 from solvers.column_generation import DantzigWolfeSolution, dantzig_wolfe
+from solvers.engine import Engine
 from solvers.path.closure_path import closure_path
 from solvers.path.pruning_path import pruning_path
 from solvers.price_sharing import MemoryNeeds, memory_needed, price_sharing
@@ -24,39 +25,36 @@ from solvers.primal_dual import primal_dual
 from solvers.programs.linear_program import integer_program, linear_program, pyomo_highs, solve_model
 from solvers.programs.relaxation import Relaxation, solve_relaxation
 
-EXACT_SOLVERS: dict[str, Solver] = {
-    "min_cut": min_cut,
-    "price_sharing": price_sharing,
-    "dantzig_wolfe": dantzig_wolfe,
-    "brute_force": brute_force,
-    "highs_ip1": partial(integer_program, formulation="IP1"),
-    "highs_ip3": partial(linear_program, formulation="IP3"),
-    "highs_closure": partial(linear_program, formulation="closure"),
-    "glop_ip3": partial(linear_program, formulation="IP3", engine="glop"),
-    "glop_closure": partial(linear_program, formulation="closure", engine="glop"),
-    "pyomo_ip1": partial(pyomo_highs, formulation="IP1", relax=False),
-    "pyomo_ip3": partial(pyomo_highs, formulation="IP3"),
-    "pyomo_closure": partial(pyomo_highs, formulation="closure"),
+ENGINES: dict[str, Engine[Solver]] = {
+    "min_cut": Engine(min_cut, proves="optimum"),
+    "price_sharing": Engine(price_sharing, proves="optimum"),
+    "dantzig_wolfe": Engine(dantzig_wolfe, proves="optimum"),
+    "brute_force": Engine(brute_force, proves="optimum", takes="small"),
+    "highs_ip1": Engine(partial(integer_program, formulation="IP1"), proves="optimum"),
+    "highs_ip3": Engine(partial(linear_program, formulation="IP3"), proves="optimum"),
+    "highs_closure": Engine(partial(linear_program, formulation="closure"), proves="optimum"),
+    "glop_ip3": Engine(partial(linear_program, formulation="IP3", engine="glop"), proves="optimum"),
+    "glop_closure": Engine(partial(linear_program, formulation="closure", engine="glop"), proves="optimum"),
+    "pyomo_ip1": Engine(partial(pyomo_highs, formulation="IP1", relax=False), proves="optimum"),
+    "pyomo_ip3": Engine(partial(pyomo_highs, formulation="IP3"), proves="optimum"),
+    "pyomo_closure": Engine(partial(pyomo_highs, formulation="closure"), proves="optimum"),
+    "primal_dual": Engine(primal_dual, proves="bound"),
+    "dantzig_wolfe_plain": Engine(partial(dantzig_wolfe, scheme="plain"), proves="bound"),
+    "highs_ip1_relaxed": Engine(partial(linear_program, formulation="IP1"), proves="bound"),
+    "highs_ipm_closure": Engine(partial(linear_program, formulation="closure", engine="highs_ipm"), proves="bound"),
+    "pdlp_ip3": Engine(partial(linear_program, formulation="IP3", engine="pdlp"), proves="bound"),
+    "pdlp_closure": Engine(partial(linear_program, formulation="closure", engine="pdlp"), proves="bound"),
 }
-"""Engines that find and prove the optimum, in integers or within their stated tolerance."""
+"""The engines by name, and what each proves. A new engine is one file and one line here."""
 
-BOUNDING_SOLVERS: dict[str, Solver] = {
-    "primal_dual": primal_dual,
-    "dantzig_wolfe_plain": partial(dantzig_wolfe, scheme="plain"),
-    "highs_ip1_relaxed": partial(linear_program, formulation="IP1"),
-    "highs_ipm_closure": partial(linear_program, formulation="closure", engine="highs_ipm"),
-    "pdlp_ip3": partial(linear_program, formulation="IP3", engine="pdlp"),
-    "pdlp_closure": partial(linear_program, formulation="closure", engine="pdlp"),
-}
-"""Engines that give a pruning and a valid bound, between which a gap may remain."""
-
-SOLVERS: dict[str, Solver] = EXACT_SOLVERS | BOUNDING_SOLVERS
+SOLVERS: dict[str, Solver] = {name: engine.solve for name, engine in ENGINES.items()}
+"""Their functions."""
 
 __all__ = [
-    "BOUNDING_SOLVERS",
-    "EXACT_SOLVERS",
+    "ENGINES",
     "SOLVERS",
     "DantzigWolfeSolution",
+    "Engine",
     "MemoryNeeds",
     "Relaxation",
     "brute_force",

@@ -208,7 +208,8 @@ class LimitedSolution(Shown):
     error
         of `pruning`, computed from the problem.
     bound
-        proven: no pruning within the limits has a smaller error. At least the relaxation's value, up to rounding.
+        proven: no pruning within the limits has a smaller error. At least the relaxation's value, up to rounding; minus infinity
+        of an engine that proves nothing.
     relaxation
         the optimum of LP1's relaxation.
     proof
@@ -305,6 +306,9 @@ class LimitedSolution(Shown):
             how = f"Proven{rounding_in_words(self.gap, self.error)}" if self.proof else "Bound by search, without a certificate"
             return f"{how}: no pruning within {within} has less error of single trees."
         measure = self.problem.ensemble.measure
+        if self.bound == -math.inf:
+            least = f"The least error of single trees within {within} is at most {rate(self.error, measure, 2)}"
+            return f"{least}; the engine proves nothing."
         how = "is proven to lie" if self.proof else "lies, by the bound of a search without a certificate,"
         return (
             f"The least error of single trees within {within} {how} between {rate(self.bound, measure, 2)} and "

@@ -67,7 +67,12 @@ def float_rounding(largest: float) -> float:
 
 
 def open_share(problem: PruningProblem, gap: float, bound: float) -> float:
-    """The gap as a share of what can be gained beyond the all-roots forest: 0 where floats hide it, inf where nothing can."""
+    """The gap as a share of what can be gained beyond the all-roots forest: 0 where floats hide it.
+
+    inf where nothing can be gained, or where nothing is proven.
+    """
+    if bound == -math.inf:
+        return math.inf
     if gap <= float_rounding(problem.largest_error):
         return 0.0
     attainable = float(problem.roots_error) - bound
@@ -189,7 +194,7 @@ class Solution(Shown):
     value
         error + lam * cost of `pruning`, computed from the problem; inf without one.
     bound
-        proven lower bound of the optimum.
+        proven lower bound of the optimum; minus infinity of an engine that proves nothing.
     certificate
         what proves the bound.
     stats
@@ -224,7 +229,7 @@ class Solution(Shown):
 
     @property
     def gap(self) -> float:
-        """Value - bound, >= 0; inf without a pruning."""
+        """Value - bound, >= 0; inf without a pruning or a bound."""
         return self.value - self.bound
 
     @property
@@ -247,7 +252,8 @@ class Solution(Shown):
 
     def _card(self) -> Card:
         rows = () if self.pruning is None else before_and_after(self.pruning)
-        proven = f"error + lambda * cost: {self.value:.9g}; proven: no pruning has less than {self.bound:.9g}"
+        proven = f"error + lambda * cost: {self.value:.9g}; "
+        proven += "nothing is proven" if self.bound == -math.inf else f"proven: no pruning has less than {self.bound:.9g}"
         if self.status is Status.OPTIMAL:
             proven += rounding_in_words(self.gap, self.value)
         found: tuple[str, ...] = (f"{proven}.",)

@@ -83,7 +83,7 @@ class Summary:
 
 
 def plain(value: Any) -> Any:
-    """An answer for JSON: fractions as text, dataclasses as objects, arrays as lists, null for NaN.
+    """An answer for JSON: fractions as text, dataclasses as objects, arrays as lists, null for NaN and infinity.
 
     Of a pruning there are cost, splits, and the trees' mean error, which pruning minimises beside the cost.
     """
@@ -98,7 +98,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return plain(value.item())
     if isinstance(value, float):
-        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
+        return value if math.isfinite(value) else None
     if isinstance(value, Fraction) and value.denominator == 1:
         return int(value)
     return value if value is None or type(value) in (bool, int, str) else str(value)

@@ -209,6 +209,8 @@ def row_of(problem: PruningProblem, run: Run, answer: Answer) -> dict[str, Any]:
         what = "a pruning within the budget" if run.is_budget else "a pruning"
         return row | {"status": "crashed", "note": f"the engine returned something that is not {what}: {error}"}
     row |= {"stopped": str(answer.stopped), "bound": answer.bound}
+    if answer.bound == -math.inf:  # an engine that proves nothing
+        row |= dict.fromkeys(("bound", "gap", "relative_gap"), math.nan)
     if answer.peak_bytes is not None:
         row["peak_memory_mb"] = answer.peak_bytes / 1e6
     return row | {name: answer.stats[name] for name in ("iterations", "nodes") if name in answer.stats}

@@ -217,11 +217,11 @@ def measure_growth(
 
 
 def slope(x: pd.Series, y: pd.Series, least: float) -> tuple[float, float, int]:
-    """The slope b of (1), its standard error, and the number of points: those with x > 0, y > 0 and y >= `least`.
+    """The slope b of (1), its standard error, and the number of points: those with x > 0, y > 0, y >= `least`, and finite.
 
     The first two are NaN with fewer than `LEAST_POINTS` points, and where all x are the same.
     """
-    used = (y > 0) & (y >= least) & (x > 0)
+    used = (y > 0) & (y >= least) & (x > 0) & np.isfinite(y)
     a, b = (np.log10(z[used].to_numpy(dtype=float)) for z in (x, y))
     if a.size < LEAST_POINTS or np.ptp(a) == 0:
         return math.nan, math.nan, int(a.size)

@@ -4,24 +4,29 @@ Every engine for a budget is a `formulations.answers.limited_solution.LimitedSol
 """
 
 from formulations.answers.limited_solution import LimitedSolver
+from solvers.engine import Engine
 from solvers.within.by_path import relaxed_optimum
 from solvers.within.by_programs import integer_program_within, linear_program_within, pyomo_within
 from solvers.within.components import solve_lp1
 from solvers.within.listing import brute_force_budget
 from solvers.within.solve import METHODS, best_breakpoint, best_within, exact_budget, solve_limits
 
-BUDGET_SOLVERS: dict[str, LimitedSolver] = {
-    "path": best_breakpoint,
-    "best": best_within,
-    "exact": exact_budget,
-    "highs_lp1": linear_program_within,
-    "pyomo_lp1": pyomo_within,
-    "highs_lp1_integer": integer_program_within,
-    "brute_force": brute_force_budget,
+BUDGET_ENGINES: dict[str, Engine[LimitedSolver]] = {
+    "path": Engine(best_breakpoint, proves="bound"),
+    "best": Engine(best_within, proves="bound"),
+    "exact": Engine(exact_budget, proves="optimum"),
+    "highs_lp1": Engine(linear_program_within, proves="bound"),
+    "pyomo_lp1": Engine(pyomo_within, proves="bound"),
+    "highs_lp1_integer": Engine(integer_program_within, proves="optimum"),
+    "brute_force": Engine(brute_force_budget, proves="optimum", takes="small"),
 }
-"""The engines by name. A new engine is one file and one line here."""
+"""The engines by name, and what each proves. A new engine is one file and one line here."""
+
+BUDGET_SOLVERS: dict[str, LimitedSolver] = {name: engine.solve for name, engine in BUDGET_ENGINES.items()}
+"""Their functions."""
 
 __all__ = [
+    "BUDGET_ENGINES",
     "BUDGET_SOLVERS",
     "METHODS",
     "best_breakpoint",

@@ -1,7 +1,6 @@
 """One suite for all engines and formulations: the same optimum, true bounds, proofs that a stranger accepts.
 
-A new engine joins by its line in `solvers.EXACT_SOLVERS` or `solvers.BOUNDING_SOLVERS`, a new instance by its line in
-`cases.CASES`.
+A new engine joins by its line in `solvers.ENGINES`, a new instance by its line in `cases.CASES`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ import pytest
 
 from formulations import InvalidInputError, PruningProblem, Solver, Status, StopReason
 from proofs_checks import check_solution
-from solvers import EXACT_SOLVERS, SOLVERS, brute_force, linear_program, min_cut, pyomo_highs, solve_relaxation
+from solvers import ENGINES as RECORDS
+from solvers import SOLVERS, brute_force, linear_program, min_cut, pyomo_highs, solve_relaxation
 from solvers.brute_force import MOST_PRUNINGS, count_prunings
 from solvers.column_generation import Scheme, dantzig_wolfe
 from solvers.price_sharing import price_sharing
@@ -45,6 +45,8 @@ PAIRS: dict[str, Solver] = {
     for engine in LINEAR_ENGINES
     for formulation in ("IP1", "IP3", "closure")
 }
+
+EXACT = [name for name, engine in RECORDS.items() if engine.proves == "optimum"]
 
 ENGINES: dict[str, Solver] = SOLVERS | VARIANTS | PAIRS
 """All that is registered, with variants, and every engine for linear programs on every formulation, purchases not merged."""
@@ -76,7 +78,7 @@ def attainable(problem: PruningProblem, bound: float) -> float:
 
 def cases_of(engine: str) -> list[str]:
     """All cases for registered engines; some for Pyomo and for other pairs of engine and formulation, which share their code."""
-    if engine == "brute_force":
+    if engine in RECORDS and RECORDS[engine].takes == "small":
         return [name for name in PRESENT if count_prunings(instance(name).ensemble) <= FEW]
     everything = engine in SOLVERS and engine not in AGAIN and not engine.startswith("pyomo")
     return PRESENT if everything else [name for name in SOME if name in PRESENT]
@@ -102,7 +104,7 @@ def assert_agrees(engine: str, name: str) -> None:
         assert found.bound <= found.value, (name, lam)
         if found.status is Status.OPTIMAL:
             assert found.value - best <= 1e-6 * attainable(problem, found.bound), (name, lam)
-        if engine.partition(",")[0] in EXACT_SOLVERS:
+        if engine.partition(",")[0] in EXACT:
             assert found.stopped is StopReason.CONVERGED, (name, lam)
             assert found.status is Status.OPTIMAL, (name, lam, found)
             assert found.value == pytest.approx(best, rel=1e-9, abs=1e-12), (name, lam)

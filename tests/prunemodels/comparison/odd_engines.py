@@ -96,6 +96,12 @@ def weighted(solution: Any, weight: int) -> Any:
     return (relaxation.dearer, Fraction(weight)), (relaxation.cheaper, Fraction(1 - weight))
 
 
+def unproven(solution: Any) -> Any:
+    """The same pruning, of which nothing is known."""
+    return replace(solution, bound=-math.inf)
+
+
+prove_nothing, spend = odd(unproven, warm_up=math.nan), odd(unproven, best_breakpoint, math.nan)
 overspend, overmix, overweigh, overprove = (
     odd(work, best_breakpoint, WARM_UP_BUDGET)
     for work in (

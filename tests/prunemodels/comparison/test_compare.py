@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import signal
@@ -20,12 +21,16 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations.instance.papers import two_trees
+from prunemodels.command_line.programs import comparison_text
+from prunemodels.command_line.summary import plain
 from prunemodels.comparison import machine, processes
 from prunemodels.comparison.compare import BUDGET_TYPES, TYPES, compare
+from prunemodels.comparison.growth import slope
 from prunemodels.comparison.machine import PeakMemory
 from prunemodels.comparison.processes import find_engine
 from tests.instances import with_usage
 from tests.loops import looped
+from tests.prunemodels.comparison import odd_engines
 
 ROOT = Path(__file__).resolve().parents[3]
 LAM = 0.01
@@ -186,6 +191,24 @@ def test_budgets_in_processes_of_their_own(problem: pm.PruningProblem) -> None:
     assert list(there.status) == ["feasible", "feasible", "refused", "crashed"]
     assert there.value[0] == pytest.approx(there.value[1], abs=1e-12)
     assert (there.seconds[:2] > 0).all()
+
+
+def test_an_engine_that_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a registry it is compared, shown and stored; what it does not have is nan, null, or said in words, never infinite."""
+    monkeypatch.setitem(pm.SOLVERS, "bold", odd_engines.prove_nothing)
+    monkeypatch.setitem(pm.BUDGET_SOLVERS, "bold", odd_engines.spend)
+    at_lam, within = (compare(two_trees(), **goal, solvers=["bold"], isolate=False) for goal in ({"lam": LAM}, {"budget": 2.5}))
+    for row in (at_lam.iloc[0], within.iloc[0]):
+        assert (row.status, row.note) == ("feasible", "")
+        assert np.isnan([row.bound, row.gap, row.relative_gap]).all()
+    assert "inf" not in comparison_text(pd.concat([at_lam]))
+    solution, limited = pm.solve(two_trees(), lam=LAM, method="bold"), pm.solve(two_trees(), budget=2.5, method="bold")
+    assert (solution.status, solution.gap, solution.relative_gap) == (pm.engines.Status.FEASIBLE, math.inf, math.inf)
+    assert "nothing is proven" in solution._card().text()
+    assert "the engine proves nothing" in limited.in_words()
+    for told in (solution, limited, at_lam.iloc[0].to_dict()):
+        assert json.dumps(plain(told), allow_nan=False).count("inf") == 0
+    assert slope(pd.Series([1.0, 2, 3]), pd.Series([solution.relative_gap] * 3), 0.0)[2] == 0
 
 
 def test_budget_answers_are_not_trusted(problem: pm.PruningProblem) -> None:
