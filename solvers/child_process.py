@@ -74,24 +74,68 @@ def stays_here() -> bool:
     return _stays_here.get()
 
 
-def command_of(module: str, *arguments: str) -> list[str]:
-    """The command of a process that runs ``main()`` of a module, after `import_path` has come as a pickle by its standard input.
+@contextmanager
+def sent(given: Any) -> Iterator[IO[bytes]]:
+    """A file without a name for processes: where this one imports from, and what they are given."""
+    with tempfile.TemporaryFile() as file:
+        pickle.dump([os.path.abspath(p) for p in sys.path if isinstance(p, str)], file)  # '' is the working directory
+        pickle.dump(given, file, protocol=pickle.HIGHEST_PROTOCOL)
+        file.flush()
+        yield file
 
-    It sets ``sys.path`` first, because only then this package can be imported. Ctrl-C is left to the parent.
+
+@contextmanager
+def running(module: str, given: IO[bytes], answers: IO[bytes] | int, *arguments: str) -> Iterator[Running]:
+    """A process that runs ``main()`` of a module, which begins with `received`. It is killed where the block ends.
+
+    Parameters
+    ----------
+    given
+        a file of `sent`, which is read from its beginning.
+    answers
+        where the process writes, or ``subprocess.PIPE``.
     """
     program = (
         "import pickle, signal, sys;"
-        "signal.signal(signal.SIGINT, signal.SIG_IGN);"
-        "sys.path[:] = pickle.load(sys.stdin.buffer);"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN);"  # Ctrl-C is left to the parent
+        "sys.path[:] = pickle.load(sys.stdin.buffer);"  # only then this package can be imported
         f"from {module} import main;"
         "main()"
     )
-    return [sys.executable, "-P", "-c", program, *arguments]
+    os.lseek(given.fileno(), 0, os.SEEK_SET)  # an earlier process has moved the shared position in the file
+    with tempfile.TemporaryFile() as messages:
+        command = [sys.executable, "-P", "-c", program, *arguments]
+        process = subprocess.Popen(command, stdin=given, stdout=answers, stderr=messages)
+        try:
+            yield Running(process, messages)
+        finally:
+            process.kill()
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
 
 
-def import_path() -> list[str]:
-    """Where this process imports from, as another one can use it."""
-    return [os.path.abspath(p) for p in sys.path if isinstance(p, str)]  # '' is the working directory
+@dataclass(frozen=True, eq=False)
+class Running:
+    """A process, and the file of what it writes to stderr."""
+
+    process: subprocess.Popen[bytes]
+    messages: IO[bytes]
+
+    def ended(self) -> tuple[int, bytes]:
+        """Kill it if it still runs: its exit status, and what it wrote to stderr."""
+        self.process.kill()
+        code = self.process.wait()
+        self.messages.seek(0)
+        return code, self.messages.read()
+
+
+def received() -> tuple[Any, IO[bytes]]:
+    """What the parent has sent, and where answers go. Native engines may print to standard output, which goes nowhere."""
+    die_with_parent()
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return pickle.load(sys.stdin.buffer), answers
 
 
 def how_it_ended(code: int, messages: bytes) -> str:
@@ -113,23 +157,12 @@ def call_in_child(call: Call, subject: Any) -> Any:
     subject
         what the answer gets in the place of ``call.subject``.
     """
-    with tempfile.TemporaryFile() as sent, tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as messages:
-        pickle.dump(import_path(), sent)
-        pickle.dump(call, sent, protocol=pickle.HIGHEST_PROTOCOL)
-        sent.flush()
-        os.lseek(sent.fileno(), 0, os.SEEK_SET)
-        process = subprocess.Popen(command_of(__name__), stdin=sent, stdout=answers, stderr=messages)
-        try:
-            in_time = _ends_before(process, call.sent_at + call.time_limit * (1 + GRACE_SHARE) + GRACE_SECONDS)
-        finally:
-            process.kill()
-            process.wait()
-        if not in_time:
+    with sent(call) as given, tempfile.TemporaryFile() as answers, running(__name__, given, answers) as child:
+        if not _ends_before(child.process, call.sent_at + call.time_limit * (1 + GRACE_SHARE) + GRACE_SECONDS):
             raise TimeIsOver
+        code, messages = child.ended()
         answers.seek(0)
-        messages.seek(0)
-        cause = "was " * (process.returncode < 0) + how_it_ended(process.returncode, messages.read())
-        return _answer(answers, subject, cause)
+        return _answer(answers, subject, "was " * (code < 0) + how_it_ended(code, messages))
 
 
 def _ends_before(process: subprocess.Popen[bytes], deadline: float) -> bool:
@@ -176,15 +209,13 @@ class _Unpickler(pickle.Unpickler):
 
 def main() -> None:
     """Read a call from standard input, make it, and write its outcome to standard output."""
-    die_with_parent()
-    with os.fdopen(os.dup(1), "wb") as answers:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # native engines may print to it
-        call: Call = pickle.load(sys.stdin.buffer)
-        outcome: tuple[bool, Any]
-        try:
-            outcome = True, _made(call)
-        except Exception as error:
-            outcome = False, error
+    call, answers = received()
+    outcome: tuple[bool, Any]
+    try:
+        outcome = True, _made(call)
+    except Exception as error:
+        outcome = False, error
+    with answers:
         answers.write(_pickled(outcome, call.subject))
 
 

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import IO
@@ -34,7 +35,7 @@ from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.machine import PeakMemory
 from solvers import SOLVERS, price_sharing
-from solvers.child_process import command_of, die_with_parent, how_it_ended, import_path
+from solvers.child_process import Running, die_with_parent, how_it_ended, received, running, sent
 from solvers.child_process import in_this_process as no_child_process
 from solvers.within import BUDGET_SOLVERS
 
@@ -202,47 +203,34 @@ def _without_caches(problem: PruningProblem) -> PruningProblem:
 def in_processes(problem: PruningProblem, runs: list[Run], time_limit: float) -> Generator[Answer]:
     """Solve in processes that read the instance from one file without a name, so that no file is ever left behind."""
     task, done = Task(_without_caches(problem), time_limit, runs, max(GRACE, time_limit / 5), START_UP), 0
-    with tempfile.TemporaryFile() as sent:
+    with ExitStack() as files:
         try:
-            pickle.dump(import_path(), sent)
-            pickle.dump(task, sent, protocol=pickle.HIGHEST_PROTOCOL)
+            given = files.enter_context(sent(task))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise InvalidInputError(f"problem cannot be sent to other processes ({error}); take isolate=False") from error
-        sent.flush()
         while done < len(runs):
-            for answer in _of_one_server(sent, done, task):
+            for answer in _of_one_server(given, done, task):
                 done += 1
                 yield answer
 
 
-def _of_one_server(sent: IO[bytes], done: int, task: Task) -> Generator[Answer]:
-    """The answers for the runs that are not yet done, as many as one server gives."""
-    os.lseek(sent.fileno(), 0, os.SEEK_SET)  # the last server has moved the shared position in the file
-    with tempfile.TemporaryFile() as messages:
-        server = subprocess.Popen(command_of(__name__, str(done)), stdin=sent, stdout=subprocess.PIPE, stderr=messages)
-        assert server.stdout is not None
-        try:
-            while done < len(task.runs) and server.returncode is None:
-                yield _heard(server, messages, task)
-                done += 1
-        finally:
-            server.kill()  # its fork dies with it
-            server.wait()
-            server.stdout.close()
+def _of_one_server(given: IO[bytes], done: int, task: Task) -> Generator[Answer]:
+    """The answers for the runs that are not yet done, as many as one server gives. A fork dies with its server."""
+    with running(__name__, given, subprocess.PIPE, str(done)) as server:
+        while done < len(task.runs) and server.process.returncode is None:
+            yield _heard(server, task)
+            done += 1
 
 
-def _heard(server: subprocess.Popen[bytes], messages: IO[bytes], task: Task) -> Answer:
+def _heard(server: Running, task: Task) -> Answer:
     """The answer of the next run, or why there is none."""
-    assert server.stdout is not None
+    assert server.process.stdout is not None
     begun, answer, ended = False, None, None
     while ended is None:
         try:
-            said = pickle.load(server.stdout)
+            said = pickle.load(server.process.stdout)
         except (EOFError, pickle.UnpicklingError):  # the server has ended, or a fork was killed while it wrote
-            server.kill()
-            code = server.wait()
-            messages.seek(0)
-            said = Ended(code, messages.read())
+            said = Ended(*server.ended())
         begun = begun or said == BEGUN
         answer = said if isinstance(said, Answer) else answer
         ended = said if isinstance(said, Ended) else None
@@ -257,10 +245,7 @@ def _heard(server: subprocess.Popen[bytes], messages: IO[bytes], task: Task) -> 
 
 def main() -> None:
     """The server."""
-    die_with_parent()
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # native engines may print to it
-    task: Task = pickle.load(sys.stdin.buffer)
+    task, answers = received()
     for run in task.runs[int(sys.argv[1]) :]:
         if sys.platform != "linux":
             _answer(run, task, answers)
