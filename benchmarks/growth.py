@@ -10,9 +10,11 @@ BP16's forest on MiniBooNE with so many cost rows. Each is solved at the lambda 
 on its exact path: neither all nor nothing is kept. Against rows it is the lambda of 8,000 rows for all, for the objective is a
 mean over rows and the forest is the same.
 
-Every engine has a process of its own; one that did not come to an end within the limit is not tried on larger instances, and one
-that holds a network or a matrix of all usage arcs on none of more than `MOST_ARCS`. A slope b is that of log seconds, or log
-bytes, on log size: 1 is linear.
+Every engine has a process of its own. It is *usable* at a size if it ended by itself within the limit, with a pruning; one that
+was not is not tried on larger instances, and one that holds a network or a matrix of all usage arcs on none of more than
+`MOST_ARCS`. A slope b is that of seconds, or bytes, over the sizes at which the engine was usable: 1 is linear.
+
+    log10 y = a + b log10 x        b by least squares                                                                     (1)
 
 BP16 (section 4) has O(T^3) for general LP solvers, T the trees. Against `programs`, small instances that such solvers end, HiGHS'
 simplex, interior point and first-order method solve IP3 as the papers write it, without merging purchases, so that its nonzeros,
@@ -32,24 +34,112 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.stats import linregress
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks import hepmass_like, yahoo_like
-from benchmarks.instances import bp16
+from benchmarks.instances import bp16, lam_at_share
 from benchmarks.measuring import command_line, markdown, write_text
 from formulations.programs.sizes import model_size
-from prunemodels.comparison.growth import INSTANCE, Growth, lam_at_share, measure_growth, slope
-from prunemodels.plots.curves import plot_growth
-from prunemodels.plots.picture import save_picture
+from prunemodels.comparison.machine import machine
+from prunemodels.plots.picture import GREY, frame, look, save_picture
 from solvers import linear_program
+
+INSTANCE: dict[str, str] = {
+    "size": "int64",
+    "rows": "int64",
+    "trees": "int64",
+    "splits_unpruned": "int64",
+    "usage_arcs": "int64",
+    "lam": "float64",
+    "optimum": "float64",
+}
+"""The columns that say what was solved, by the least value found; those of `pm.compare` follow, then `usable`."""
 
 LEAST = {"seconds": 0.02, "peak_memory_mb": 2.0}
 """Smaller figures are the call's, not the instance's; they do not count for slopes."""
 
 KEPT = ("solver", "status", "stopped", "usable", "seconds", "peak_memory_mb", "relative_gap", "iterations", "nonzeros", "note")
 """Columns of an answer that are kept, beside those of the instance; `nonzeros` of IP3 where the study has linear programs."""
+
+
+LEAST_POINTS = 3
+"""A line through fewer points says nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Engines on growing instances: a row an engine and size; `by` is what sizes count, the limit in seconds."""
+
+    table: pd.DataFrame
+    by: str
+    time_limit: float
+    machine: str
+
+    @property
+    def engines(self) -> list[str]:
+        """The engines' names, in the order asked for."""
+        return list(dict.fromkeys(self.table["solver"]))
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes, ascending."""
+        return sorted(set(self.table["size"]))
+
+    def slopes(self, quantity: str) -> pd.DataFrame:
+        """``slope`` b of (1) and ``se``, its standard error, of every engine; figures below `LEAST` do not count."""
+        usable = {name: self.table[(self.table["solver"] == name) & self.table["usable"]] for name in self.engines}
+        found = [slope(own["size"], own[quantity], LEAST[quantity]) for own in usable.values()]
+        return pd.DataFrame(found, columns=["slope", "se"], index=pd.Index(self.engines, name="solver"))
+
+    def reach(self) -> pd.DataFrame:
+        """The largest sizes at which each engine was usable and proved the optimum, the first at which it was not, and why."""
+        rows = []
+        for name in self.engines:
+            own = self.table[self.table["solver"] == name]
+            failed = own[~own["usable"]]
+            rows.append(
+                {
+                    "usable_to": own["size"][own["usable"]].max(),
+                    "proven_to": own["size"][own["usable"] & (own["status"] == "optimal")].max(),
+                    "stops_at": failed["size"].min(),
+                    "why": "" if failed.empty else _why(failed.iloc[0], self.time_limit),
+                }
+            )
+        return pd.DataFrame(rows, index=pd.Index(self.engines, name="solver"))
+
+
+def slope(x: pd.Series, y: pd.Series, least: float = 0.0) -> tuple[float, float]:
+    """The slope b of (1) and its standard error, over points with x > 0, y > 0 and y >= `least`; NaN below three sizes."""
+    used = (y > 0) & (y >= least) & (x > 0)
+    a, b = (np.log10(z[used].to_numpy(dtype=float)) for z in (x, y))
+    if a.size < LEAST_POINTS or np.ptp(a) == 0:
+        return np.nan, np.nan
+    if np.ptp(b) == 0:  # whose correlation, which `linregress` goes by, is 0 / 0
+        return 0.0, 0.0
+    line = linregress(a, b)
+    return float(line.slope), float(line.stderr)
+
+
+def _why(row: pd.Series, time_limit: float) -> str:
+    """Why an engine was not usable."""
+    if row["status"] in ("refused", "crashed", "time limit"):
+        return str(row["status"])
+    return str(row["stopped"]) if row["stopped"] != "converged" else f"{row['seconds']:.3g} s of {time_limit:g}"
+
+
+def answers(
+    problem: pm.PruningProblem, size: int, lam: Fraction, engines: Sequence[str], limit: float, isolate: bool = True
+) -> pd.DataFrame:
+    """Solve an instance with every engine: the columns of `INSTANCE`, those of `pm.compare`, and ``usable``."""
+    found = pm.compare(problem, lam, engines, time_limit=limit, isolate=isolate)
+    ensemble, optimum = problem.ensemble, float(found["value"].min())
+    facts = [size, problem.n_rows, ensemble.n_trees, ensemble.n_splits, problem.n_usage_arcs, float(lam), optimum]
+    what = pd.DataFrame([facts] * len(found), columns=list(INSTANCE)).astype(INSTANCE)
+    ended = found["status"].isin(["optimal", "feasible"]) & (found["stopped"] == "converged") & (found["seconds"] <= limit)
+    return pd.concat([what, found.assign(usable=ended)], axis=1)
 
 
 def merged(growth: Growth, later: Growth) -> Growth:
@@ -69,7 +159,7 @@ def write(growth: Growth, file: Path) -> None:
 def read(file: Path) -> Growth:
     content = json.loads(file.read_text())
     table = pd.DataFrame(content["rows"]).astype(INSTANCE | {"seconds": "float64", "peak_memory_mb": "float64"})
-    return Growth(table, content["by"], 0.5, content["time_limit"], True, content["machine"])
+    return Growth(table, content["by"], content["time_limit"], content["machine"])
 
 
 def _digits(figure: Any) -> Any:
@@ -84,10 +174,10 @@ def table(growth: Growth) -> str:
     lines = []
     for name, column in (("usage arcs", "usage_arcs"), ("IP3's nonzeros", "nonzeros")):
         if column in by_size:
-            found, error, _ = slope(by_size.index.to_series(), by_size[column].astype(float), 0.0)
+            found, error = slope(by_size.index.to_series(), by_size[column].astype(float))
             lines.append([name, *(f"{int(n):,}" for n in by_size[column]), _fit(found, error)])
     for quantity, unit in (("seconds", "s"), ("peak_memory_mb", "MB")):
-        slopes = growth.slopes(quantity, least=LEAST[quantity])
+        slopes = growth.slopes(quantity)
         for name in growth.engines:
             cells = [_cell(growth, name, size, quantity) for size in sizes]
             fit = _fit(slopes["slope"][name], slopes["se"][name])
@@ -110,28 +200,43 @@ def _fit(found: float, error: float) -> str:
     return "" if pd.isna(found) else f"{found:.2f} ± {error:.2f}"
 
 
+LABELS = {"seconds": "seconds", "peak_memory_mb": "peak memory, MB"}
+
+
 def draw(growth: Growth, name: str, folder: Path) -> list[Path]:
     """A picture of each quantity that was more than nothing (small runs may take no more memory)."""
-    drawn: list[Path] = []
     folder.mkdir(parents=True, exist_ok=True)
-    for quantity in LEAST:
-        if (growth.table[quantity] > 0).any():
-            picture = plot_growth(growth, quantity, least=LEAST[quantity])
-            _linear(picture.axes[0], growth, quantity)
-            drawn += save_picture(picture, folder / f"{name}-{quantity}.svg")
-    return drawn
+    drawn = [quantity for quantity in LEAST if (growth.table[quantity] > 0).any()]
+    return [file for quantity in drawn for file in save_picture(picture(growth, quantity), folder / f"{name}-{quantity}.svg")]
 
 
-def _linear(ax: Axes, growth: Growth, quantity: str) -> None:
-    """A dotted line of slope 1 through the last point of price sharing, or of the first engine, for the eye."""
+def picture(growth: Growth, quantity: str) -> Figure:
+    """A line an engine, its slope in the legend; a cross where it was not usable any more; dotted: slope 1, for the eye."""
+    figure = Figure(figsize=(8.0, 4.8), layout="constrained")
+    ax, slopes = figure.add_subplot(), growth.slopes(quantity)["slope"]
+    for k, name in enumerate(growth.engines):
+        own = growth.table[growth.table["solver"] == name]
+        fit = "" if np.isnan(slopes[name]) else f"   {slopes[name]:.2f}"
+        ax.plot(own["size"], own[quantity].astype(float), lw=1.5, ms=5.5, label=f"{name.rpartition(':')[2]}{fit}", **look(k))
+        failed = own[~own["usable"]]
+        ax.plot(failed["size"], failed[quantity].astype(float), ls="", marker="x", ms=9, mew=2, color=look(k)["color"])
+    ax.set(
+        xscale="log", yscale="log", xlabel=growth.by, ylabel={"seconds": "seconds", "peak_memory_mb": "peak memory, MB"}[quantity]
+    )
+    limits = ax.get_ylim()
     name = "price_sharing" if "price_sharing" in growth.engines else growth.engines[0]
-    first = growth.table[(growth.table["solver"] == name) & (growth.table[quantity] > 0)]
-    if first.empty:
-        return
-    sizes, limits = np.array([growth.sizes[0], growth.sizes[-1]], dtype=float), ax.get_ylim()
-    last = first.sort_values("size").iloc[-1]
-    ax.plot(sizes, sizes * float(last[quantity]) / float(last["size"]), color="0.6", lw=1, ls=":", zorder=1)
+    reached = growth.table[(growth.table["solver"] == name) & (growth.table[quantity] > 0)].sort_values("size")
+    if len(reached):
+        sizes, last = np.array([growth.sizes[0], growth.sizes[-1]], dtype=float), reached.iloc[-1]
+        ax.plot(sizes, sizes * float(last[quantity]) / float(last["size"]), color="0.6", lw=1, ls=":", zorder=1)
+    if quantity == "seconds" and np.isfinite(growth.time_limit):
+        ax.axhline(growth.time_limit, color=GREY, lw=3, alpha=0.5, zorder=1, label=f"time limit, {growth.time_limit:g} s")
     ax.set_ylim(limits)
+    ax.set_xticks(growth.sizes, [f"{size:,}" for size in growth.sizes])
+    ax.set_xticks([], minor=True)
+    frame(ax)
+    ax.legend(title="engine   slope; x: not usable", loc="upper left", bbox_to_anchor=(1.01, 1.0), alignment="left")
+    return figure
 
 
 def show(folder: Path, pictures: Path | None = None) -> None:
@@ -218,9 +323,8 @@ def study(
         if not able:
             break
         lam = half_cost(problem) if common is None else common
-        growth = measure_growth(
-            {size: problem}, able, by=what.by, lams={size: lam}, time_limit=limit, isolate=isolate, done=_tell
-        )
+        growth = Growth(answers(problem, size, lam, able, limit, isolate), what.by, limit, machine())
+        _tell(growth.table)
         if what.programs:
             growth.table["nonzeros"] = model_size(problem, "IP3").nonzeros
         if keep is not None:
@@ -232,9 +336,9 @@ def study(
     return found
 
 
-def _tell(answers: pd.DataFrame) -> None:
+def _tell(rows: pd.DataFrame) -> None:
     columns = ["size", "usage_arcs", "solver", "status", "seconds", "peak_memory_mb", "note"]
-    print(answers[columns].to_string(index=False, header=False), file=sys.stderr, flush=True)
+    print(rows[columns].to_string(index=False, header=False), file=sys.stderr, flush=True)
 
 
 def kept(file: Path, growth: Growth) -> None:

@@ -19,7 +19,6 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from benchmarks.data.medical import PRICES, load_prices
 from benchmarks.measuring import apart
-from prunemodels.comparison.growth import lam_at_share
 from prunemodels.data_files import load_dataset, part_sizes
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -47,6 +46,19 @@ class Instance:
     name: str
     group: str
     problem: pm.PruningProblem
+
+
+def lam_at_share(path: pm.PruningPath, share: float) -> Fraction:
+    """A lambda at which the optimum costs at most a share of what it costs at lambda = 0.
+
+    It is the middle between two breakpoints, so that the same pruning is optimal in a neighbourhood of lambda. Where the path
+    jumps from above the share to a pruning that costs nothing, the last interval between breakpoints is taken.
+    """
+    first = 0 if path.ties == "smallest" else 1  # the row that is optimal between the first two breakpoints
+    cost = path.cost[first : first + len(path.breakpoints) - 1]
+    cheap = np.flatnonzero(cost <= share * path.cost[0])
+    k = int(cheap[0]) if cheap.size else len(cost) - 1
+    return (path.breakpoints[k] + path.breakpoints[k + 1]) / 2
 
 
 def middles(path: pm.PruningPath, shares: Sequence[float] = SHARES) -> list[Fraction]:

@@ -1,7 +1,6 @@
 """The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
 from formulations import Status as Status, StopReason as StopReason
-from prunemodels.comparison.growth import measure_growth as measure_growth
 from solvers import (
     DantzigWolfeSolution as DantzigWolfeSolution,
     MemoryNeeds as MemoryNeeds,

@@ -1,1 +1,1 @@
-"""Engines side by side, each in a process of its own: seconds, memory, gaps, growth."""
+"""Engines side by side, each in a process of its own: seconds, memory, gaps."""

@@ -1,7 +1,7 @@
 """The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
 from prunemodels.plots.choice import plot_budget as plot_budget, plot_choice as plot_choice
-from prunemodels.plots.curves import plot_curves as plot_curves, plot_growth as plot_growth
+from prunemodels.plots.curves import plot_curves as plot_curves
 from prunemodels.plots.cut import closure_graph as closure_graph, plot_cut as plot_cut
 from prunemodels.plots.exits import plot_exits as plot_exits
 from prunemodels.plots.history import plot_columns as plot_columns, plot_gaps as plot_gaps, plot_history as plot_history

@@ -10,18 +10,21 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
 from benchmarks import big_tables, growth, hepmass_like, scale, yahoo_like
+from benchmarks.growth import Growth
+from benchmarks.instances import lam_at_share
 from formulations import InvalidInputError, PruningProblem, Solution
+from formulations.instance.papers import two_trees
 from formulations.programs.matrix import MATRICES
-from prunemodels.comparison.growth import Growth
 from solvers import price_sharing, pruning_path
 
 TINY = {n: partial(growth.grown, n, trees=3, depth=4, n_train=300) for n in (50, 100, 200)}
@@ -49,7 +52,7 @@ def test_a_study_measures_every_engine_at_every_size(measured: Growth) -> None:
     """Each size at the lambda of half its cost, with IP3's nonzeros beside; both engines find the optimum."""
     table = measured.table
     assert list(table["size"]) == [50, 50, 100, 100, 200, 200]
-    assert table["above_optimum"].abs().max() < 1e-9
+    assert (table["value"] - table["optimum"]).abs().max() < 1e-9
     for size, make in TINY.items():
         problem = make()
         lam = growth.half_cost(problem)
@@ -124,7 +127,7 @@ def by_hand() -> Growth:
         for size in (100, 200, 400)
         for name in ("price_sharing", "a.module:mine")
     ]
-    return Growth(pd.DataFrame(answers), "trees", 0.5, 60.0, True, "a machine")
+    return Growth(pd.DataFrame(answers), "trees", 60.0, "a machine")
 
 
 def test_tables_have_slopes_and_brackets() -> None:
@@ -142,14 +145,67 @@ def test_tables_have_slopes_and_brackets() -> None:
     ]
 
 
-def test_the_dotted_line_is_linear() -> None:
-    """Slope 1 through the last point of price sharing; limits stay."""
-    ax = Figure().add_subplot()
-    ax.set_ylim(0.1, 10.0)
-    growth._linear(ax, by_hand(), "seconds")
-    (line,) = ax.get_lines()
-    assert np.asarray(line.get_xydata()).tolist() == [[100.0, 1.0], [400.0, 4.0]]
-    assert ax.get_ylim() == (0.1, 10.0)
+def test_the_picture_is_the_table() -> None:
+    """A line an engine, its slope, a cross where it stopped, the limit, and slope 1 through the last point of price sharing."""
+    (ax,) = growth.picture(by_hand(), "seconds").axes
+    points = {str(line.get_label()): np.asarray(line.get_xydata()).tolist() for line in ax.get_lines()}
+    assert points["price_sharing   1.00"] == points["mine"] == [[100, 1.0], [200, 2.0], [400, 4.0]]
+    others = [points[name] for name in points if name.startswith("_")]
+    assert others == [[], [[400, 4.0]], [[100, 1.0], [400, 4.0]]]
+    assert "time limit, 60 s" in points
+    assert (ax.get_xscale(), ax.get_yscale(), ax.get_xlabel(), ax.get_ylabel()) == ("log", "log", "trees", "seconds")
+
+
+def test_slope_and_standard_error_by_hand() -> None:
+    """Logs (0, 0), (1, 1), (2, 3): slope 3 / 2; residuals 1/6, -1/3, 1/6, so se = sqrt((1/6) / 1 / 2)."""
+    size, seconds = pd.Series([1, 10, 100]), pd.Series([1.0, 10.0, 1000.0])
+    assert growth.slope(size, seconds) == pytest.approx((1.5, math.sqrt(1 / 12)))
+    # two points, one size, and figures below the least say nothing
+    for x, y, least in ((size[:2], seconds[:2], 0.0), (pd.Series([7, 7, 7]), seconds, 0.0), (size, seconds, 5.0)):
+        assert np.isnan(growth.slope(x, y, least)).all()
+
+
+def test_reach_tells_where_each_engine_stops_and_why() -> None:
+    """Largest sizes usable and proven, the first that was not usable, and the reason in the table's words."""
+    told = {
+        "late": [("optimal", "converged", 1.0), ("optimal", "converged", 2.0), ("optimal", "converged", 12.5)],
+        "bounded": [("optimal", "converged", 1.0), ("feasible", "converged", 2.0), ("optimal", "time limit", 3.0)],
+        "refused": [("refused", "", math.nan)],
+    }
+    rows = [
+        {"solver": name, "size": k + 1, "status": status, "stopped": stopped, "seconds": s, "usable": k < 2 and s == s}
+        for name, answers in told.items()
+        for k, (status, stopped, s) in enumerate(answers)
+    ]
+    reach = Growth(pd.DataFrame(rows), "rows", 10.0, "a machine").reach()
+    assert reach["why"].to_dict() == {"late": "12.5 s of 10", "bounded": "time limit", "refused": "refused"}
+    assert reach.loc["late", ["usable_to", "proven_to", "stops_at"]].tolist() == [2, 2, 3]
+    assert reach.loc["bounded", ["usable_to", "proven_to", "stops_at"]].tolist() == [2, 1, 3]
+    assert reach.loc["refused", ["usable_to", "proven_to"]].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("told", "usable"),
+    [
+        ({"stopped": "time limit"}, False),
+        ({"stopped": "iteration limit"}, False),
+        ({"status": "unknown"}, False),
+        ({"seconds": 9.0}, False),
+        ({"seconds": 8.0, "status": "feasible"}, True),
+    ],
+)
+def test_limits_make_an_engine_unusable(monkeypatch: pytest.MonkeyPatch, told: dict[str, object], usable: bool) -> None:
+    """Stopped by a limit, no pruning, or later than the time limit; a merely feasible answer in time is usable."""
+    row = {"solver": "min_cut", "status": "optimal", "stopped": "converged", "seconds": 1.0, "value": 0.75} | told
+    monkeypatch.setattr(growth.pm, "compare", lambda *_, **__: pd.DataFrame([row]))
+    assert growth.answers(two_trees(), 1, Fraction(1, 4), ["min_cut"], 8.0)["usable"].tolist() == [usable]
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+def test_lambda_by_hand(ties: Any) -> None:
+    """Breakpoints 0, 1/8, 3/8; costs 3 and 2 in between: the middles 1/16 and 1/4, the last where the path jumps too far."""
+    found = [lam_at_share(pruning_path(two_trees(), ties=ties), share) for share in (1, 0.9, 2 / 3, 0.5, 0)]
+    assert found == [Fraction(1, 16), Fraction(1, 4), Fraction(1, 4), Fraction(1, 4), Fraction(1, 4)]
 
 
 def test_the_command_adds_to_what_is_there(

@@ -28,6 +28,7 @@ from prunemodels.comparison.compare import BUDGET_TYPES, TYPES, compare
 from prunemodels.comparison.growth import slope
 from prunemodels.comparison.machine import PeakMemory
 from prunemodels.comparison.processes import find_engine
+from solvers.price_sharing.run import Run
 from tests.instances import with_usage
 from tests.loops import looped
 from tests.prunemodels.comparison import odd_engines
@@ -368,3 +369,13 @@ def test_ctrl_c_in_this_process(problem: pm.PruningProblem, engine: str) -> None
     """With isolate=False Ctrl-C is no crash of an engine: it ends the comparison."""
     with pytest.raises(pm.errors.InterruptedSolveError):
         alone(problem, engine)
+
+
+def test_price_sharing_is_warmed_up_with_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The papers' two trees would be cut at once, and rounds compiled on the clock."""
+    rounds: list[int] = []
+    real = Run.round
+    monkeypatch.setattr(Run, "round", lambda run: (rounds.append(1), real(run))[1])
+    processes._warm_up(pm.engines.price_sharing)
+    assert len(rounds) >= 10
+    processes._warm_up(pm.engines.min_cut)

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-
-import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from prunemodels.comparison.growth import Growth
-from prunemodels.plots.curves import plot_curves, plot_growth
-from prunemodels.plots.history import SMALLEST
+from prunemodels.plots.curves import plot_curves
 from tests.prunemodels.plots.cases import ONE, TWO, curve
 
 
@@ -60,71 +52,3 @@ def test_numbers_are_no_rates() -> None:
     axes = plot_curves([ONE], error_label="mean squared error").axes[0]
     assert axes.get_ylabel() == "mean squared error"
     assert "%" not in axes.yaxis.get_major_formatter()(0.125)
-
-
-def growth(time_limit: float = 10.0) -> Growth:
-    """Four engines: quick, slow, one that stops at 100, one that refuses at once."""
-    rows = []
-    for name, seconds in {"min_cut": [0.1, 1.0, 10.0], "my.module:mine": [0.2, 2.0, 2.0], "highs_ip1": [0.5, 12.0]}.items():
-        for size, s in zip((10, 100, 1000), seconds, strict=False):
-            gap = 0.0 if name == "min_cut" else 0.01
-            rows.append(
-                {"solver": name, "size": size, "usage_arcs": size**2, "seconds": s, "relative_gap": gap, "usable": s <= 10}
-            )
-    rows.append(
-        {"solver": "brute_force", "size": 10, "usage_arcs": 100, "seconds": math.nan, "relative_gap": math.nan, "usable": False}
-    )
-    return Growth(pd.DataFrame(rows), "cost rows", 0.5, time_limit, True, "a machine")
-
-
-def lines(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:
-    """Points of the lines that have some, by the first word of the label; a cross has none, and its label begins with _."""
-    points = {str(line.get_label()).split()[0]: np.asarray(line.get_xydata()).T.tolist() for line in figure.axes[0].get_lines()}
-    return {name: (x, y) for name, (x, y) in points.items() if x}
-
-
-def legend(figure: Figure) -> list[str]:
-    """What it says."""
-    found = figure.axes[0].get_legend()
-    assert found is not None
-    return [text.get_text() for text in found.get_texts()]
-
-
-def test_lines_are_the_table() -> None:
-    """Seconds over size, on logarithmic axes; a cross where an engine was too slow, and the time limit; no window is opened."""
-    figure = plot_growth(growth())
-    drawn = lines(figure)
-    assert drawn["min_cut"] == ([10, 100, 1000], [0.1, 1.0, 10.0])
-    assert drawn["highs_ip1"] == ([10, 100], [0.5, 12.0])
-    crosses = [line.get_xydata() for line in figure.axes[0].get_lines() if line.get_marker() == "x"]
-    assert [np.asarray(points).tolist() for points in crosses if len(points)] == [[[100, 12.0]]]  # brute_force has no seconds
-    assert drawn["time"][1] == [10.0, 10.0]
-    axes = figure.axes[0]
-    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("cost rows", "seconds")
-    assert [t.get_text() for t in axes.get_xticklabels()] == ["10", "100", "1,000"]
-    assert plt.get_fignums() == []
-    for other in (plot_growth(growth(), "usage_arcs"), plot_growth(growth(math.inf))):
-        assert "time" not in lines(other)
-    one = plot_growth(replace(growth(), table=growth().table.iloc[:1])).axes[0]
-    assert [t.get_text() for t in one.get_xticklabels()] == ["10"]
-
-
-def test_the_legend_follows_the_ends_of_the_lines_and_has_the_slopes() -> None:
-    """Who stopped first stands first, then from the slowest down; slopes where there are three points that count.
-
-    Usage arcs that grow with the square of the size halve the slope.
-    """
-    figure, names = plot_growth(growth()), ["brute_force", "highs_ip1", "min_cut   1.00", "mine   0.50"]
-    assert legend(figure) == [*names, "not usable from here on", "time limit, 10 s"]
-    assert figure.axes[0].get_legend().get_title().get_text() == "engine   slope"  # type: ignore[union-attr]
-    assert "min_cut" in legend(plot_growth(growth(), least=0.5))  # two points are left: no slope
-    assert "min_cut   0.50" in legend(plot_growth(growth(), against="usage_arcs"))
-
-
-def test_gaps_of_zero_stand_at_the_bottom() -> None:
-    """A logarithmic axis has no 0; gaps have no slopes."""
-    figure = plot_growth(growth(), "relative_gap", against="usage_arcs")
-    assert lines(figure)["min_cut"] == ([100, 10_000, 1_000_000], [SMALLEST] * 3)
-    assert figure.axes[0].get_xlabel() == "usage arcs"
-    assert legend(figure) == ["brute_force", "highs_ip1", "mine", "min_cut", "not usable from here on"]

@@ -26,9 +26,7 @@ from formulations.instance.papers import two_trees
 from formulations.programs.matrix import MATRICES
 from formulations.programs.shortest_path import tree_network
 from proofs_checks import formulation_network
-from prunemodels.comparison.growth import Growth
 from prunemodels.evaluation.curve import TradeoffCurve
-from solvers import SOLVERS
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.prunemodels.cascades import case
 from tests.prunemodels.plots.cases import outside, overlaps, visible_texts
@@ -83,15 +81,6 @@ def curves(ax: Axes | None) -> Figure:
     return pm.plots.plot_curves([TradeoffCurve(name, "step", *figures, 100) for name, *figures in found], ax=ax)
 
 
-def growth(ax: Axes | None) -> Figure:
-    rows = [
-        {"solver": name, "size": size, "usage_arcs": size, "seconds": 0.001 * size * (k + 1), "usable": size * k < 10_000}
-        for k, name in enumerate(SOLVERS)
-        for size in (100, 300, 1000, 2000, 3000)
-    ]
-    return pm.plots.plot_growth(Growth(pd.DataFrame(rows), "cost rows", 0.5, 60.0, True, "a machine"), ax=ax)
-
-
 def point(ax: Axes | None) -> Figure:
     problem = path().problem
     values = dict.fromkeys([f"z[{h}]" for h in range(problem.ensemble.n_nodes)], 0.125)
@@ -126,7 +115,6 @@ ON_AXES: dict[str, Callable[[Axes | None], Figure]] = {
     "curves": curves,
     "cut": lambda ax: pm.plots.plot_cut(pm.Pruning.unpruned(two_trees()), Fraction(7, 24), first=1, ax=ax),
     "gaps": lambda ax: pm.plots.plot_gaps({f"engine {k}": RUN for k in range(9)}, against="seconds", ax=ax),
-    "growth": growth,
     "levels": lambda ax: pm.plots.plot_levels(path(), ax=ax),
     "levels_in_boxes": lambda ax: pm.plots.plot_levels(path(), trees=[0], named=True, ax=ax),
     "trees": lambda ax: pm.plots.plot_trees(path().problem, kept=path()[2].kept, row=0, ax=ax),

@@ -22,7 +22,7 @@ from proofs_checks import check_total_unimodularity, formulation_network
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from prunemodels.evaluation.held_out import hold_out
 from prunemodels.plots.choice import plot_budget, plot_choice
-from prunemodels.plots.curves import plot_curves, plot_growth
+from prunemodels.plots.curves import plot_curves
 from prunemodels.plots.cut import closure_graph, plot_cut
 from prunemodels.plots.exits import plot_exits
 from prunemodels.plots.history import plot_columns, plot_gaps
@@ -35,7 +35,6 @@ from solvers.column_generation import dantzig_wolfe
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.prunemodels.cascades import case
 from tests.prunemodels.plots.cases import HELD_OUT, ONE, TWO, X, Y, curve, evaluation, forest, path, solution
-from tests.prunemodels.plots.test_curves import growth
 from tests.prunemodels.plots.test_history import RUN
 
 PAPERS = two_trees()
@@ -102,10 +101,6 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: plot_curves([ONE, TWO], choose_on=[ONE]), "choose_on has other curves, or other points, than curves"),
     (lambda: plot_curves([ONE, TWO], choose_on=[ONE, ONE]), "choose_on has other curves, or other points, than curves"),
     (lambda: plot_curves([ONE, TWO], choose_on=[ONE, TWO, TWO]), "choose_on has other curves, or other points, than curves"),
-    (lambda: plot_growth(growth(), engines=["min_cut", "simplex"]), r"engines has \['simplex'\]; there are min_cut"),
-    (lambda: plot_growth(replace(growth(), table=growth().table.iloc[:0])), "growth has an empty table; measure at least"),
-    (lambda: plot_growth(growth(), engines=[]), "engines has no names"),
-    (lambda: plot_growth(growth(), "hours"), "no numbers 'hours'"),
     (lambda: plot_gaps({}), "histories is empty"),
     (lambda: plot_gaps({"a": {name: column[:0] for name, column in RUN.items()}}), r"histories\['a'\] has 0 rounds"),
     (lambda: plot_gaps({"a": {"gap": RUN["gap"]}}), r"histories\['a'\] has 4 rounds and lacks \['seconds'\]; give the history"),
