@@ -113,7 +113,7 @@ class Growth:
 
 def slope(x: pd.Series, y: pd.Series, least: float = 0.0) -> tuple[float, float]:
     """The slope b of (1) and its standard error, over points with x > 0, y > 0 and y >= `least`; NaN below three sizes."""
-    used = (y > 0) & (y >= least) & (x > 0)
+    used = (y > 0) & (y >= least) & (x > 0) & np.isfinite(y)
     a, b = (np.log10(z[used].to_numpy(dtype=float)) for z in (x, y))
     if a.size < LEAST_POINTS or np.ptp(a) == 0:
         return np.nan, np.nan

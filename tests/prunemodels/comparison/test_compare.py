@@ -25,7 +25,6 @@ from prunemodels.command_line.programs import comparison_text
 from prunemodels.command_line.summary import plain
 from prunemodels.comparison import machine, processes
 from prunemodels.comparison.compare import BUDGET_TYPES, TYPES, compare
-from prunemodels.comparison.growth import slope
 from prunemodels.comparison.machine import PeakMemory
 from prunemodels.comparison.processes import find_engine
 from solvers.price_sharing.run import Run
@@ -209,7 +208,6 @@ def test_an_engine_that_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "the engine proves nothing" in limited.in_words()
     for told in (solution, limited, at_lam.iloc[0].to_dict()):
         assert json.dumps(plain(told), allow_nan=False).count("inf") == 0
-    assert slope(pd.Series([1.0, 2, 3]), pd.Series([solution.relative_gap] * 3), 0.0)[2] == 0
 
 
 def test_budget_answers_are_not_trusted(problem: pm.PruningProblem) -> None:
