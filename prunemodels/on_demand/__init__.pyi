@@ -1,6 +1,5 @@
 """The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
-from prunemodels.on_demand.acquisition_method import AcquisitionMethod as AcquisitionMethod
 from prunemodels.on_demand.request import (
     UNAVAILABLE as UNAVAILABLE,
     Request as Request,
