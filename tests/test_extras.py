@@ -50,7 +50,7 @@ print("all works")
 """
 
 NEEDS = {
-    "result.plot": ("pm.evaluate_path(path, X_test, y_test).plot()", "plots"),
+    "result.plot": ("pm.prune_forest(forest, X_test, y_test, budget=3).plot()", "plots"),
     "pm.plots": ("pm.plots.plot_tradeoff", "plots"),
     "a picture of a network": ("pm.plots.plot_cut", None),
     "skops out": ("pm.save_forest(forest, 'forest.skops')", "io"),

@@ -34,7 +34,6 @@ from prunemodels.models.tree_model import tree_model_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
 @runtime_checkable
@@ -116,13 +115,6 @@ class TradeoffCurve(Shown):
         import pandas as pd
 
         return pd.DataFrame({self.parameter_name: self.parameter, "cost": self.cost, "error": self.error})
-
-    @checked
-    def plot(self, *, ax: Any = None) -> Figure:
-        """Draw the curve, see `prunemodels.plots.plot_curves`, which draws several in one picture."""
-        from prunemodels.plots import plot_curves
-
-        return plot_curves([self], ax=ax)
 
     def _card(self) -> Card:
         best = self.undominated()

@@ -42,7 +42,6 @@ from prunemodels.statements.mean_bounds import LEAST, Effective, effective_rows,
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 LOG = logging.getLogger(__name__)
 
@@ -117,13 +116,6 @@ class PathEvaluation(Shown, Effective):
 
         columns = ("cost", "cost_se", "error", "error_se", "increase", "increase_se", "above_best", "above_best_se")
         return pd.DataFrame({self.path.parameter_name: self.path.parameter, **{name: getattr(self, name) for name in columns}})
-
-    @checked
-    def plot(self, *, chosen: int | None = None, ax: Any = None) -> Figure:
-        """Draw cost and error of all rows, see `prunemodels.plots.plot_choice`."""
-        from prunemodels.plots import plot_choice
-
-        return plot_choice(self, chosen=chosen, ax=ax)
 
     def _card(self) -> Card:
         measure, rows = self.path.problem.ensemble.measure, spread(len(self.cost), SHOWN_ROWS)

@@ -39,7 +39,6 @@ from solvers.within.call import Method
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1)
 """The budgets that are tried if none are given, as shares of what the unpruned forest costs."""
@@ -102,13 +101,6 @@ class BudgetTradeoff(Shown):
                 }
             )
         return pd.DataFrame(rows)
-
-    @checked
-    def plot(self, *, unit: str = "", ax: Any = None) -> Figure:
-        """Draw error against cost, see `prunemodels.plots.plot_held_out`."""
-        from prunemodels.plots import plot_held_out
-
-        return plot_held_out(self, unit=unit, ax=ax)
 
     def _card(self) -> Card:
         first = self.changes[0]
@@ -263,13 +255,6 @@ class LimitsTradeoff(Shown):
                 row = {"budget": budget, "limit": title, "at_most": float(most), "cost": float(cost), "use": float(use)}
                 rows.append(row | {"error": found.error, "bound": found.bound})
         return pd.DataFrame(rows)
-
-    @checked
-    def plot(self, *, unit: str = "", ax: Any = None) -> Figure:
-        """Draw error over the budget, a line for each of the other limits; see `prunemodels.plots.plot_limits`."""
-        from prunemodels.plots import plot_limits
-
-        return plot_limits(self, unit=unit, ax=ax)
 
     def _card(self) -> Card:
         problem = self.solutions[0][0].problem

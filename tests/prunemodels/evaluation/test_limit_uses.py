@@ -123,7 +123,7 @@ def test_errors_fall_and_the_answers_are_whole() -> None:
 
 def test_the_picture_has_a_line_for_each_limit(found: LimitsTradeoff) -> None:
     """Errors and bounds stand at their budgets."""
-    (ax,) = found.plot(unit="dollars").axes
+    (ax,) = pm.plots.plot_limits(found, unit="dollars").axes
     lines = ax.get_lines()
     for k, line in enumerate(found.solutions):
         np.testing.assert_array_equal(lines[2 * k].get_xdata(), found.budgets)
