@@ -20,7 +20,6 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import check_weights
-from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.price_tables import items_from_table
@@ -34,8 +33,8 @@ from prunemodels.exits.raw_tables import identifiers, reads_raw_columns
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
 from prunemodels.models.forests.labels import class_numbers
-from prunemodels.models.forests.problems import problem_from_forest
-from prunemodels.models.forests.reading import read_forest
+from prunemodels.models.forests.problems import problem_of
+from prunemodels.models.forests.reading import ReadForest
 from prunemodels.models.tree_model import TreeModel
 from solvers import pruning_path
 
@@ -208,10 +207,10 @@ class NamedErrors:
     sample: ErrorSample
     option: str
 
-    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+    def measure(self, forest: ReadForest) -> NodeErrors:
         """See `ErrorSample.measure`."""
         with errors_naming(self.option):
-            return self.sample.measure(forest, ensemble)
+            return self.sample.measure(forest)
 
 
 NEEDED, USED = (
@@ -273,13 +272,14 @@ def read_instance(args: argparse.Namespace, forest: Any = None) -> Instance:
     """Read the forest (unless it was read already), the cost sample and the prices, and build the instance from them."""
     forest = read_model_file(args) if forest is None else forest
     with errors_naming("FOREST"):
-        model = TreeModel(forest, read_forest(forest))
+        read = ReadForest.of(forest)
+    model = TreeModel(forest, read.ensemble)
     data = read_examples(args, "--data", model)
     costs = read_costs(args.costs, data.names, data.X)
     errors, seen = read_errors(args, model)
+    judged = read.under_costs(mistake_costs(args.mistakes, model.ensemble.classes))
     options = {"errors": errors, "sample_weight": data.weights, "evaluation_cost": args.evaluation_cost}
-    options["misclassification_costs"] = mistake_costs(args.mistakes, model.ensemble.classes)
-    problem = problem_from_forest(forest, data.X, costs=costs, **options)
+    problem = problem_of(judged, data.X, costs=costs, **options)
     return Instance(forest, TreeModel(forest, problem.ensemble), data, costs, problem, [data, *seen])
 
 

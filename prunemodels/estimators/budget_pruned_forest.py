@@ -25,8 +25,8 @@ from formulations.long_steps import timed_step
 from prunemodels.estimators.fitted_forest import Goal, prune_by
 from prunemodels.models.costs import Costs, column_prices
 from prunemodels.models.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, stores_errors
-from prunemodels.models.forests.problems import problem_from_forest
-from prunemodels.models.forests.reading import tree_views
+from prunemodels.models.forests.problems import problem_of
+from prunemodels.models.forests.reading import ReadForest, tree_views
 from prunemodels.models.labelled_samples import Sample, other_sample, rows_to_predict, split, training_sample
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import Rule
@@ -123,17 +123,17 @@ class _BudgetPrunedForest(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # typ
         given = None if X_valid is None else other_sample(self, X_valid, y_valid, sample_weight_valid, "valid")
         train, valid, rng = self._parts(sample.of_weight(), given)
         forest = self._grown(train, rng)
-        problem = problem_from_forest(
-            forest,
+        read = ReadForest.of(forest).under_costs(self.misclassification_costs)
+        problem = problem_of(
+            read,
             valid.array,
             costs=costs,
-            errors=self._error_sample(forest, train, valid),
+            errors=self._error_sample(read, train, valid),
             sample_weight=valid.weight,
             evaluation_cost=self.evaluation_cost,
-            misclassification_costs=self.misclassification_costs,
         )
         path = pruning_path(problem, certificate=False)
-        pruned = prune_by(goal, forest, path, valid.X, valid.y, valid.weight, held_out=self.errors != "validation")
+        pruned = prune_by(goal, read, path, valid.X, valid.y, valid.weight, held_out=self.errors != "validation")
         self.estimator_ = pruned.estimator
         self.pruning_ = pruned.pruning
         self.path_ = path
@@ -191,7 +191,7 @@ class _BudgetPrunedForest(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # typ
         with timed_step(LOG, "fitting %s on %d rows", type(forest).__name__, len(train)):
             return forest.fit(train.X, train.y, **weights)
 
-    def _error_sample(self, forest: Any, train: Sample, valid: Sample) -> ErrorSample:
+    def _error_sample(self, forest: ReadForest, train: Sample, valid: Sample) -> ErrorSample:
         """The sample on which the nodes' errors are measured."""
         if self.errors == "validation":
             return Given(valid.X, valid.y, valid.weight)

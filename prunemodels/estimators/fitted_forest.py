@@ -25,7 +25,8 @@ from prunemodels.evaluation.choosing import at_most, choose_row
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import Errors, Given
-from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
+from prunemodels.models.forests.problems import problem_of, pruned_copy
+from prunemodels.models.forests.reading import ReadForest
 from prunemodels.points import Rule
 from prunemodels.solving import solve
 from solvers import pruning_path
@@ -121,14 +122,15 @@ def prune_forest(
         errors = Given(X_valid, y_valid, sample_weight)
     settings: dict[str, Any] = {"costs": costs, "errors": errors, "sample_weight": sample_weight}
     settings["evaluation_cost"] = evaluation_cost
-    problem = problem_from_forest(forest, X_valid, misclassification_costs=misclassification_costs, **settings)
+    read = ReadForest.of(forest).under_costs(misclassification_costs)
+    problem = problem_of(read, X_valid, **settings)
     if goal.limits:
         # without the path, only the part of it that is needed is computed
         solution = solve(problem, limits=goal.limits, method=method, time_limit=time_limit, progress=None)
-        pruned = apply_pruning(solution.pruning, forest)
+        pruned = pruned_copy(read, solution.pruning)
         return PrunedForest(pruned, solution.pruning, None, None, solution, None, forest, y_valid, not on_validation)
     valid = X_valid, y_valid, sample_weight
-    return prune_by(goal, forest, pruning_path(problem, progress=None), *valid, held_out=not on_validation)
+    return prune_by(goal, read, pruning_path(problem, progress=None), *valid, held_out=not on_validation)
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ class Goal:
 
 
 def prune_by(
-    goal: Goal, forest: Any, path: PruningPath, X: Any, y: Any, sample_weight: ArrayLike | None, *, held_out: bool
+    goal: Goal, forest: ReadForest, path: PruningPath, X: Any, y: Any, sample_weight: ArrayLike | None, *, held_out: bool
 ) -> PrunedForest:
     """Choose a pruning from a path and apply it; `held_out` says whether the labels y had no part in the path's errors.
 
@@ -189,5 +191,5 @@ def prune_by(
         evaluation, limit = evaluate_path(path, X, y, sample_weight=sample_weight), goal.max_error_increase
         row = choose_row(evaluation, goal.rule) if limit is None else at_most(evaluation, float(limit))
     pruning = solution.pruning if solution else Pruning.unpruned(path.problem) if row is None else path[row]
-    pruned = apply_pruning(pruning, forest)
-    return PrunedForest(pruned, pruning, path, row, solution, evaluation, forest, y, held_out and evaluation is None)
+    pruned = pruned_copy(forest, pruning)
+    return PrunedForest(pruned, pruning, path, row, solution, evaluation, forest.model, y, held_out and evaluation is None)

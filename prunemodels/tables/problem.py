@@ -13,7 +13,6 @@ from formulations.arguments import Column, checked
 from formulations.instance.chunked_routing import ChunkedRouting
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.cost_sample import check_size, evaluation_prices
-from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import route
@@ -23,7 +22,7 @@ from formulations.shown import row_of
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.error_samples import Errors, InBag
 from prunemodels.models.forests.labels import class_numbers
-from prunemodels.models.forests.reading import read_forest
+from prunemodels.models.forests.reading import ReadForest
 from prunemodels.tables.reading import Reader, RowBlock, RowsInTurn, labels_of, weights_of
 from prunemodels.tables.table import Table, as_chunked
 
@@ -62,13 +61,13 @@ class GivenTable:
     sample_weight: Column = None
 
     @checked
-    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+    def measure(self, forest: ReadForest) -> NodeErrors:
         """The errors, in the ensemble's numbering of nodes.
 
         Parameters
         ----------
-        forest, ensemble
-            a fitted forest, which is not used, and its trees.
+        forest
+            whose trees are judged.
 
         Raises
         ------
@@ -77,7 +76,7 @@ class GivenTable:
         BrokenFileError, InterruptedSolveError
             as `problem_from_table`.
         """
-        del forest
+        ensemble = forest.ensemble
         table = as_chunked(self.table)
         reader = Reader(table, ensemble, y=self.y, weight=self.sample_weight)
         e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
@@ -161,9 +160,8 @@ def problem_from_table(
     >>> pm.tables.problem_from_table(forest, table, costs=costs)
     PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
     """
-    ensemble = read_forest(forest)
-    if misclassification_costs is not None:
-        ensemble = ensemble.under_costs(misclassification_costs)
+    read = ReadForest.of(forest).under_costs(misclassification_costs)
+    ensemble = read.ensemble
     items = cost_items(costs, ensemble)
     evaluation = evaluation_prices(evaluation_cost, ensemble)
     if isinstance(errors, str):
@@ -172,7 +170,7 @@ def problem_from_table(
     check_size(items, reader.n_rows or 0, reader.table.source.name)
     if isinstance(errors, GivenTable) and errors.sample_weight is None and _is_same(errors.table, table):
         errors = replace(errors, sample_weight=sample_weight)
-    node_errors = errors.measure(forest, ensemble)
+    node_errors = errors.measure(read)
     chunked, given = ChunkedRouting(ensemble, reader.n_rows, scratch=scratch), list[Any]()
 
     def take(block: RowBlock) -> None:

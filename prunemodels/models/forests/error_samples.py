@@ -24,7 +24,7 @@ from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors
 from formulations.instance.routing import Routing, features_of, route
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.models.forests.labels import class_numbers
-from prunemodels.models.forests.reading import check_columns, tree_views
+from prunemodels.models.forests.reading import ReadForest, check_columns
 from prunemodels.models.forests.training_rows import MEDIANS_MEASURED_EXACTLY, check_training_data, out_of_bag, training_weights
 
 STORED = ("squared_error", "friedman_mse", "absolute_error", "poisson")
@@ -34,7 +34,7 @@ STORED = ("squared_error", "friedman_mse", "absolute_error", "poisson")
 class ErrorSample(Protocol):
     """Measures e_h of every node of a fitted forest."""
 
-    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+    def measure(self, forest: ReadForest) -> NodeErrors:
         """The errors, in the ensemble's numbering of nodes."""
         ...
 
@@ -75,14 +75,14 @@ class InBag:
     sample_weight: ArrayLike | None = None
 
     @checked
-    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+    def measure(self, forest: ReadForest) -> NodeErrors:
         """See `ErrorSample.measure`."""
         if self.X is None and self.y is None:
-            return NodeErrors((_stored_errors(forest, ensemble),))
-        routing, y, w = _labelled(ensemble, self.X, self.y, self.sample_weight)
-        weights = training_weights(forest, ensemble, y, w)
-        check_training_data(forest, ensemble, routing, y, weights)
-        return NodeErrors((errors_on_sample(ensemble, routing, y, weights, "in-bag"),))
+            return NodeErrors((_stored_errors(forest),))
+        routing, y, w = _labelled(forest.ensemble, self.X, self.y, self.sample_weight)
+        weights = training_weights(forest, y, w)
+        check_training_data(forest, routing, y, weights)
+        return NodeErrors((errors_on_sample(forest.ensemble, routing, y, weights, "in-bag"),))
 
 
 @checked
@@ -110,11 +110,11 @@ class OutOfBag:
     sample_weight: ArrayLike | None = None
 
     @checked
-    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+    def measure(self, forest: ReadForest) -> NodeErrors:
         """See `ErrorSample.measure`."""
-        routing, y, w = _labelled(ensemble, self.X, self.y, self.sample_weight)
-        out = out_of_bag(forest, ensemble, routing, y)
-        return NodeErrors((errors_on_sample(ensemble, routing, y, out * w, "out-of-bag"),))
+        routing, y, w = _labelled(forest.ensemble, self.X, self.y, self.sample_weight)
+        out = out_of_bag(forest, routing, y)
+        return NodeErrors((errors_on_sample(forest.ensemble, routing, y, out * w, "out-of-bag"),))
 
 
 @checked
@@ -142,10 +142,10 @@ class Given:
     sample_weight: ArrayLike | None = None
 
     @checked
-    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+    def measure(self, forest: ReadForest) -> NodeErrors:
         """See `ErrorSample.measure`."""
-        routing, y, w = _labelled(ensemble, self.X, self.y, self.sample_weight)
-        return NodeErrors((errors_on_sample(ensemble, routing, y, w, "given"),))
+        routing, y, w = _labelled(forest.ensemble, self.X, self.y, self.sample_weight)
+        return NodeErrors((errors_on_sample(forest.ensemble, routing, y, w, "given"),))
 
 
 @checked
@@ -170,7 +170,7 @@ class Blend:
     parts: Sequence[tuple[float | Fraction, Errors]]
 
     @checked
-    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+    def measure(self, forest: ReadForest) -> NodeErrors:
         """See `ErrorSample.measure`."""
         shares = [exact(share, f"Blend: share {k}") for k, (share, _) in enumerate(self.parts)]
         total = sum(shares)
@@ -180,16 +180,17 @@ class Blend:
             replace(component, share=component.share * share / total)
             for share, (_, sample) in zip(shares, self.parts, strict=True)
             if share
-            for component in sample.measure(forest, ensemble).components
+            for component in sample.measure(forest).components
         ]
         return NodeErrors(tuple(components))
 
 
-def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
+def _stored_errors(forest: ReadForest) -> ErrorComponent:
     """e_h from the fractions or impurities that each tree stores, times the in-bag weight of the node."""
+    ensemble = forest.ensemble
     e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
     classifies = ensemble.task == "classification"
-    for t, view in enumerate(tree_views(forest)):
+    for t, view in enumerate(forest.views):
         if (missing := _not_stored(view.estimator)) is not None:
             raise UnsupportedModelError(f"tree {t} was grown with {missing}; give errors=InBag(X, y)")
         nodes = ensemble.nodes_of(t)
@@ -231,9 +232,9 @@ def with_weights_of(errors: Any, X: Any, sample_weight: Any, rows_of: Callable[[
     return replace(errors, sample_weight=in_order_of(X, sample_weight, "sample_weight")) if same else errors
 
 
-def stores_errors(forest: Any) -> bool:
+def stores_errors(forest: ReadForest) -> bool:
     """Whether the statistics that the trees store are their in-bag errors."""
-    return all(_not_stored(view.estimator) is None for view in tree_views(forest))
+    return all(_not_stored(view.estimator) is None for view in forest.views)
 
 
 def _not_stored(estimator: Any) -> str | None:

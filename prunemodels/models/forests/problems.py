@@ -22,7 +22,7 @@ from formulations.long_steps import timed_step
 from prunemodels.models.columns import final_step
 from prunemodels.models.costs import Costs, cost_items, keep_prices
 from prunemodels.models.forests.error_samples import Errors, InBag, with_weights_of
-from prunemodels.models.forests.reading import check_columns, read_trees, tree_views
+from prunemodels.models.forests.reading import ReadForest, check_columns, is_tree, read_trees
 from prunemodels.models.forests.training_rows import pruned_tree
 
 LOG = logging.getLogger(__name__)
@@ -95,15 +95,27 @@ def problem_from_forest(
     >>> dear.ensemble.measure
     'mean misclassification cost'
     """
-    ensemble = read_trees(forest)
-    if misclassification_costs is not None:
-        ensemble = ensemble.under_costs(misclassification_costs)
+    read = ReadForest.of(forest).under_costs(misclassification_costs)
+    return problem_of(read, X, costs=costs, errors=errors, sample_weight=sample_weight, evaluation_cost=evaluation_cost)
+
+
+def problem_of(
+    forest: ReadForest,
+    X: Any,
+    *,
+    costs: Costs,
+    errors: Errors | Literal["in-bag"],
+    sample_weight: ArrayLike | None,
+    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64],
+) -> PruningProblem:
+    """`problem_from_forest` of a forest that was read."""
+    ensemble = forest.ensemble
     check_columns(X, ensemble.names_to_check)
     items = cost_items(costs, ensemble)
     with timed_step(LOG, "problem of %s", ensemble):
         sample = InBag() if isinstance(errors, str) else errors
         sample = with_weights_of(sample, X, sample_weight, partial(features_of, ensemble))
-        node_errors = sample.measure(final_step(forest), ensemble)
+        node_errors = sample.measure(forest)
         return PruningProblem.build(ensemble, node_errors, X, items, sample_weight=sample_weight, evaluation_cost=evaluation_cost)
 
 
@@ -136,11 +148,18 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
     >>> pm.read_forest(forest).n_splits, pm.read_forest(cheap).n_splits
     (84, 9)
     """
-    ours, theirs = pruning.problem.ensemble, read_trees(forest)
-    check_same_trees(ours, theirs, "forest", (*SPLITS, "value"))
-    pruned = _copy_without_trees(forest)
-    for t, view in enumerate(tree_views(pruned)):  # its estimators still hold the original trees
-        view.estimator.tree_ = pruned_tree(view.estimator.tree_, pruning.is_leaf[ours.nodes_of(t)])
+    read = ReadForest.of(forest)
+    check_same_trees(pruning.problem.ensemble, read.ensemble, "forest", (*SPLITS, "value"))
+    return pruned_copy(read, pruning)
+
+
+def pruned_copy(forest: ReadForest, pruning: Pruning) -> Any:
+    """`apply_pruning` of a pruning of this very forest; the trees, large and about to be replaced, are not copied."""
+    trees = [view.estimator.tree_ for view in forest.views]
+    pruned = copy.deepcopy(forest.model, {id(tree): tree for tree in trees})
+    last = final_step(pruned)
+    for t, (estimator, tree) in enumerate(zip([last] if is_tree(last) else last.estimators_, trees, strict=True)):
+        estimator.tree_ = pruned_tree(tree, pruning.is_leaf[forest.ensemble.nodes_of(t)])
     keep_prices(pruned, pruning.problem.costs, pruning.problem.evaluation)
     return pruned
 
@@ -191,9 +210,3 @@ def _check_same_nodes(ours: Ensemble, theirs: Ensemble, h: NDArray[np.integer[An
                 f"node {k - int(theirs.tree_start[t])} of the pruned forest's tree {t} has another {name} than the node in its "
                 "place before pruning; give the forest that it was pruned from"
             )
-
-
-def _copy_without_trees(forest: Any) -> Any:
-    """A deep copy; the trees themselves, large and about to be replaced, stay shared."""
-    trees = [view.estimator.tree_ for view in tree_views(forest)]
-    return copy.deepcopy(forest, {id(tree): tree for tree in trees})

@@ -6,7 +6,8 @@ up their trees, have no error that is a mean over trees, and are refused by name
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,11 +91,6 @@ def is_tree(forest: Any) -> bool:
 def tree_views(forest: Any) -> list[TreeView]:
     """The trees of a fitted forest, in order; those of the last step of a `Pipeline`."""
     forest = final_step(forest)
-    if isinstance(forest, Ensemble):
-        raise UnsupportedModelError(
-            "an Ensemble holds trees alone, neither training rows nor estimators of scikit-learn; measure its errors on labelled "
-            "rows, errors=pm.samples.Given(X, y), and read a pruning of it from `kept`"
-        )
     _check_kind(forest)
     if not hasattr(forest, "tree_" if is_tree(forest) else "estimators_"):
         raise NotFittedForestError.of(forest)
@@ -173,35 +169,69 @@ def read_forest(forest: Any) -> Ensemble:
     >>> ensemble
     Ensemble(8 trees, 84 splits, 10 features, classification)
     """
-    return _read(forest, tree_views(forest))
+    return ReadForest.of(forest).ensemble
 
 
 def read_trees(forest: Any) -> Ensemble:
     """`read_forest` that also takes an `Ensemble`."""
-    return forest if isinstance(forest, Ensemble) else _read(forest, tree_views(forest))
+    return forest if isinstance(forest, Ensemble) else read_forest(forest)
 
 
-def _read(model: Any, views: list[TreeView]) -> Ensemble:
-    made, forest = trace_pipeline(model), final_step(model)
-    classes = np.asarray(forest.classes_) if is_classifier(forest) else None
-    trees = []
-    for view in views:
-        tree = view.estimator.tree_
-        value = np.zeros((tree.node_count, 1 if classes is None else len(classes)))
-        value[:, view.classes] = tree.value[:, 0, :]
-        feature = view.columns[np.maximum(tree.feature, 0)]  # at leaves -2
-        trees.append(
-            one_tree(tree.children_left, tree.children_right, feature, tree.threshold, tree.missing_go_to_left != 0, value)
+@dataclass(frozen=True, eq=False)
+class ReadForest:
+    """A model that was checked and read: what needs its trees is handed this, and reads nothing again."""
+
+    model: Any  # as it was given: a forest, a `Pipeline` that ends with one, or an `Ensemble`
+    trees: Sequence[TreeView]  # its trees as scikit-learn holds them; none of an `Ensemble`
+    ensemble: Ensemble
+
+    @classmethod
+    def of(cls, model: Any) -> ReadForest:
+        """Read a fitted forest; an `Ensemble` is read already."""
+        if isinstance(model, Ensemble):
+            return cls(model, (), model)
+        views = tree_views(model)
+        made, forest = trace_pipeline(model), final_step(model)
+        classes = np.asarray(forest.classes_) if is_classifier(forest) else None
+        trees = []
+        for view in views:
+            tree = view.estimator.tree_
+            value = np.zeros((tree.node_count, 1 if classes is None else len(classes)))
+            value[:, view.classes] = tree.value[:, 0, :]
+            feature = view.columns[np.maximum(tree.feature, 0)]  # at leaves -2
+            trees.append(
+                one_tree(tree.children_left, tree.children_right, feature, tree.threshold, tree.missing_go_to_left != 0, value)
+            )
+        names = getattr(forest, "feature_names_in_", None) if made is None else made.feature_names
+        ensemble = joined(trees).ensemble(
+            int(forest.n_features_in_),
+            classes,
+            None if names is None else tuple(str(x) for x in names),
+            task="regression" if classes is None else "classification",
+            judged_by=regression_loss(views[0].estimator) if classes is None else None,
+            made=made,
         )
-    names = getattr(forest, "feature_names_in_", None) if made is None else made.feature_names
-    return joined(trees).ensemble(
-        int(forest.n_features_in_),
-        classes,
-        None if names is None else tuple(str(x) for x in names),
-        task="regression" if classes is None else "classification",
-        judged_by=regression_loss(views[0].estimator) if classes is None else None,
-        made=made,
-    )
+        return cls(model, views, ensemble)
+
+    def under_costs(self, misclassification_costs: Any) -> ReadForest:
+        """The same trees, judged by misclassification costs, see `Ensemble.under_costs`; None: as they are."""
+        costs = misclassification_costs
+        return self if costs is None else replace(self, ensemble=self.ensemble.under_costs(costs))
+
+    @property
+    def views(self) -> Sequence[TreeView]:
+        """The trees as scikit-learn holds them; refused for an `Ensemble`, which has arrays alone."""
+        if isinstance(self.model, Ensemble):
+            raise UnsupportedModelError(
+                "an Ensemble holds trees alone, neither training rows nor estimators of scikit-learn; measure its errors on "
+                "labelled rows, errors=pm.samples.Given(X, y), and read a pruning of it from `kept`"
+            )
+        return self.trees
+
+    @property
+    def forest(self) -> Any:
+        """The estimator whose trees they are: the last step of a `Pipeline`."""
+        return final_step(self.model)
 
 
 def regression_loss(tree: Any) -> TreeLoss:

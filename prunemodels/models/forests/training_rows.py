@@ -35,9 +35,8 @@ from sklearn.tree._tree import Tree, _build_pruned_tree_py
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
 from formulations.errors import InvalidInputError
-from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing
-from prunemodels.models.forests.reading import BAGS, FORESTS, is_tree, tree_views
+from prunemodels.models.forests.reading import BAGS, FORESTS, ReadForest, is_tree
 
 
 def version_of(text: str) -> tuple[int, ...]:
@@ -77,19 +76,19 @@ def balanced_class_weights(y: NDArray[Any], sample_weight: NDArray[np.float64]) 
     return np.asarray(by_class[np.searchsorted(classes, y)])
 
 
-def training_weights(forest: Any, ensemble: Ensemble, y: NDArray[Any], sample_weight: NDArray[np.float64]) -> NDArray[np.float64]:
+def training_weights(forest: ReadForest, y: NDArray[Any], sample_weight: NDArray[np.float64]) -> NDArray[np.float64]:
     """The weight of each row when each tree was grown: float64, shape (T, N)."""
     draws = _draws(forest, len(y))
-    weights = draws if _weights_drive_draw(forest) else draws * sample_weight
-    if is_classifier(forest):
-        for t, view in enumerate(tree_views(forest)):
-            weights[t] = weights[t] * _class_weights(forest, view.estimator, ensemble, y, draws[t], sample_weight)
+    weights = draws if _weights_drive_draw(forest.forest) else draws * sample_weight
+    if is_classifier(forest.forest):
+        for t, view in enumerate(forest.views):
+            weights[t] = weights[t] * _class_weights(forest, view.estimator, y, draws[t], sample_weight)
     return weights
 
 
-def check_training_data(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any], weights: NDArray[np.float64]) -> None:
+def check_training_data(forest: ReadForest, routing: Routing, y: NDArray[Any], weights: NDArray[np.float64]) -> None:
     """Refuse rows that put other weights, or other labels, on the nodes than those with which the trees were grown."""
-    views = tree_views(forest)
+    views, ensemble = forest.views, forest.ensemble
     on_nodes = routing.node_sums(ensemble, weights)
     for t, view in enumerate(views):
         given, stored = on_nodes[ensemble.nodes_of(t)], view.estimator.tree_.weighted_n_node_samples
@@ -123,34 +122,34 @@ def _check_labels(t: int, wrong: int | None) -> None:
         )
 
 
-def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any]) -> NDArray[np.bool_]:
+def out_of_bag(forest: ReadForest, routing: Routing, y: NDArray[Any]) -> NDArray[np.bool_]:
     """Which training rows each tree did not draw: bool, shape (T, N); the routing and y are those of ``fit``, in its order."""
     draws = _draws(forest, len(y))
     out = np.asarray(draws == 0)
     if not out.any():
         raise InvalidInputError(
-            f"every tree of the {type(forest).__name__} was grown on all rows, so none is out of bag; use Given(X, y)"
+            f"every tree of the {type(forest.forest).__name__} was grown on all rows, so none is out of bag; use Given(X, y)"
         )
-    weights = training_weights(forest, ensemble, y, np.ones(len(y)))
-    grown_with = np.array([view.estimator.tree_.weighted_n_node_samples[0] for view in tree_views(forest)])
-    if _weights_drive_draw(forest) or np.allclose(weights.sum(axis=1), grown_with):
-        check_training_data(forest, ensemble, routing, y, weights)
+    weights = training_weights(forest, y, np.ones(len(y)))
+    grown_with = np.array([view.estimator.tree_.weighted_n_node_samples[0] for view in forest.views])
+    if _weights_drive_draw(forest.forest) or np.allclose(weights.sum(axis=1), grown_with):
+        check_training_data(forest, routing, y, weights)
     else:  # grown with weights that are not known here: the rows can be counted
-        _check_row_counts(forest, ensemble, routing, draws)
+        _check_row_counts(forest, routing, draws)
     return out
 
 
-def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:
+def _draws(forest: ReadForest, n_rows: int) -> NDArray[np.float64]:
     """How often each tree drew each training row: float64, shape (T, N)."""
-    tree_views(forest)  # which refuses what was not grown here
-    if is_tree(forest):
-        return np.ones((1, n_rows))
-    trained_on = getattr(forest, "_n_samples", None)
+    n_trees = len(forest.views)  # refused for an `Ensemble`, which was not grown here
+    if is_tree(forest.forest):
+        return np.ones((n_trees, n_rows))
+    trained_on = getattr(forest.forest, "_n_samples", None)
     if trained_on is not None and trained_on != n_rows:
         raise InvalidInputError(
             f"errors: X has {n_rows} rows, the forest was trained on {trained_on}; give the training data in its order"
         )
-    return np.stack([np.bincount(drawn, minlength=n_rows) for drawn in forest.estimators_samples_]).astype(np.float64)
+    return np.stack([np.bincount(drawn, minlength=n_rows) for drawn in forest.forest.estimators_samples_]).astype(np.float64)
 
 
 def _weights_drive_draw(forest: Any) -> bool:
@@ -161,14 +160,10 @@ def _weights_drive_draw(forest: Any) -> bool:
 
 
 def _class_weights(
-    forest: Any,
-    tree: Any,
-    ensemble: Ensemble,
-    y: NDArray[np.int64],
-    draws: NDArray[np.float64],
-    sample_weight: NDArray[np.float64],
+    read: ReadForest, tree: Any, y: NDArray[np.int64], draws: NDArray[np.float64], sample_weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The factor by which ``class_weight`` multiplied each row's weight in one tree: shape (N,)."""
+    forest = read.forest
     if isinstance(forest, BAGS):  # a bag trains its trees on the indices of the classes
         return np.asarray(compute_sample_weight(tree.class_weight, y))
     if isinstance(forest, FORESTS) and forest.bootstrap and forest.class_weight == "balanced_subsample":
@@ -178,14 +173,14 @@ def _class_weights(
         return np.ones(len(y))
     if isinstance(forest, FORESTS) and isinstance(forest.class_weight, str):  # without bootstrap, both presets mean the same
         return balanced_class_weights(y, sample_weight)
-    return np.asarray(compute_sample_weight(forest.class_weight, np.asarray(ensemble.classes)[y]))
+    return np.asarray(compute_sample_weight(forest.class_weight, np.asarray(read.ensemble.classes)[y]))
 
 
-def _check_row_counts(forest: Any, ensemble: Ensemble, routing: Routing, draws: NDArray[np.float64]) -> None:
+def _check_row_counts(forest: ReadForest, routing: Routing, draws: NDArray[np.float64]) -> None:
     """Refuse rows of which fewer reach a node than it was grown with; rows of weight 0 reach it uncounted."""
-    on_nodes = routing.node_sums(ensemble, (draws > 0).astype(np.float64))
-    for t, view in enumerate(tree_views(forest)):
-        given, stored = on_nodes[ensemble.nodes_of(t)], view.estimator.tree_.n_node_samples
+    on_nodes = routing.node_sums(forest.ensemble, (draws > 0).astype(np.float64))
+    for t, view in enumerate(forest.views):
+        given, stored = on_nodes[forest.ensemble.nodes_of(t)], view.estimator.tree_.n_node_samples
         h = _first(given < stored)
         if h is not None:
             raise InvalidInputError(

@@ -135,7 +135,7 @@ def test_feature_usage_is_counted_by_walking(seed: int) -> None:
 def test_what_cannot_be_chosen_is_refused(options: dict[str, Any], message: str) -> None:
     forest, X, y, _ = cancer()
     with pytest.raises(pm.errors.InvalidInputError, match=message):
-        prune_forest(forest, X, **{"y_valid": y, **options})
+        pm.prune_forest(forest, X, **{"y_valid": y, **options})
 
 
 @pytest.fixture(scope="module")

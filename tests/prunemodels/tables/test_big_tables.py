@@ -21,6 +21,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
 from formulations import BrokenFileError, CapacityOverflowError, InterruptedSolveError, InvalidInputError
+from prunemodels.models.forests.reading import ReadForest
 from prunemodels.tables import problem as problem_module
 from prunemodels.tables.problem import GivenTable, problem_from_table
 from prunemodels.tables.table import ChunkedTable
@@ -355,7 +356,6 @@ REFUSED: list[Any] = [
     (WHOLE, {"sample_weight": np.ones(501)}, r"sample_weight has shape \(501,\), .* has 500 rows"),
     (WHOLE, {"sample_weight": np.ones((500, 1))}, r"sample_weight has shape \(500, 1\)"),
     (WHOLE, {"sample_weight": np.full(500, "x")}, "sample_weight is not numeric"),
-    (WHOLE, {"errors": "oob"}, "errors is 'oob'; give an error sample"),
     (WHOLE, {"costs": [1, 2]}, "costs has 2 prices, the forest was trained on 5 features"),
     (lambda t, f: WHOLE(t.drop(columns="c"), write_folder(t, f)) and f, {}, r"t.parquet has no column 'c'"),
     # what only shows when a chunk comes
@@ -499,7 +499,7 @@ def test_ctrl_c_ends_cleanly(data, tmp_path, monkeypatch):
     with pytest.raises(InterruptedSolveError, match="interrupted while routing, after 200 rows; nothing was kept"):
         problem_from_table(data.forest, interrupted, costs=1, scratch=tmp_path)
     with pytest.raises(InterruptedSolveError, match="while counting errors, after 200 rows"):
-        GivenTable(interrupted, "y").measure(data.forest, pm.problem_from_forest(data.forest, data.X, costs=1).ensemble)
+        GivenTable(interrupted, "y").measure(ReadForest.of(data.forest))
     with pytest.raises(InterruptedSolveError, match="while evaluating, after 200 rows"):
         pm.evaluate(data.forest, ChunkedTable(interrupted), "y", costs=1)
     path = pm.pruning_path(pm.problem_from_forest(data.forest, data.X, costs=1))

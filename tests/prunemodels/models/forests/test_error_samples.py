@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import prunemodels as pm
 from formulations.instance.routing import as_rows
 from prunemodels.models.forests import error_samples
+from prunemodels.models.forests.reading import ReadForest
 from prunemodels.models.forests.training_rows import MEDIANS_MEASURED_EXACTLY, VERSION
 from tests.instances import way
 from tests.loops import looped
@@ -39,7 +40,7 @@ def brute_force(ensemble, X, y, w):
 
 
 def component(sample, forest):
-    (only,) = sample.measure(forest, pm.read_forest(forest)).components
+    (only,) = sample.measure(ReadForest.of(forest)).components
     return only
 
 
@@ -75,7 +76,7 @@ class TestByHand:
     def test_blend(self):
         """A blend is the weighted mean of the error rates; its shares are made to sum to 1."""
         given = pm.samples.Given([[0], [0], [1]], ["b", "b", "b"])
-        blend = pm.samples.Blend([(3, pm.samples.InBag()), (1, given)]).measure(self.tree, pm.read_forest(self.tree))
+        blend = pm.samples.Blend([(3, pm.samples.InBag()), (1, given)]).measure(ReadForest.of(self.tree))
         assert [c.share for c in blend.components] == [Fraction(3, 4), Fraction(1, 4)]
         np.testing.assert_allclose(blend.per_node(pm.read_forest(self.tree)), [3 / 4 * 2 / 6, 3 / 4 / 6 + 1 / 4 * 2 / 3, 0])
         assert blend.source == "0.75 in-bag + 0.25 given"
@@ -84,7 +85,7 @@ class TestByHand:
         """Shares of nested blends multiply, exactly; a share of 0 leaves its sample unmeasured."""
         inner = pm.samples.Blend([(0.1, pm.samples.InBag()), (0.2, pm.samples.Given(self.X, self.y))])
         outer = pm.samples.Blend([(1, inner), (1, pm.samples.InBag()), (0, pm.samples.Given(None, None))])
-        shares = [c.share for c in outer.measure(self.tree, pm.read_forest(self.tree)).components]
+        shares = [c.share for c in outer.measure(ReadForest.of(self.tree)).components]
         assert shares == [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
 
     def test_regression(self):
@@ -340,7 +341,7 @@ def test_labelled_data_that_cannot_be_what_they_are_said_to_be(kind, make, messa
     else:
         case = fitted(kind)
     with pytest.raises(pm.errors.InvalidInputError, match=message):
-        make(case).measure(case.forest, pm.read_forest(case.forest))
+        make(case).measure(ReadForest.of(case.forest))
 
 
 def test_booleans_and_numbers_are_the_same_labels():

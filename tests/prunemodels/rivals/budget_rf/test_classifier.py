@@ -15,6 +15,7 @@ from formulations.errors import InvalidInputError
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.forests.error_samples import InBag, OutOfBag
 from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
+from prunemodels.models.forests.reading import ReadForest
 from prunemodels.rivals.budget_rf import BudgetRFClassifier, impurity
 from prunemodels.rivals.budget_rf.stumps import MEASURES, _impurity, _n_stumps
 from solvers import pruning_path
@@ -76,7 +77,7 @@ def test_without_validation_examples_some_are_set_aside() -> None:
     assert learner().fit(X, Y).training_rows_.tolist() == list(range(len(X)))
     own = learner(budget=10, validation_fraction=None).fit(X, Y)
     assert own.cost_ == pytest.approx(own.prediction_cost(X).mean())
-    InBag(X[rows], Y[rows]).measure(model.forest_, problem_from_forest(model.forest_, X, costs=1).ensemble)
+    InBag(X[rows], Y[rows]).measure(ReadForest.of(model.forest_))
 
 
 def test_the_cost_sample_has_weights() -> None:
@@ -100,7 +101,7 @@ def test_the_forest_is_one_to_prune(bootstrap: bool) -> None:
     seen = problem_from_forest(forest, X, costs=PRICES, errors=InBag(X, Y, weight))  # checks the weight of every node
     np.testing.assert_allclose(stored.gain, seen.gain, atol=1e-12)
     if bootstrap:
-        OutOfBag(X, Y).measure(forest, stored.ensemble)
+        OutOfBag(X, Y).measure(ReadForest.of(forest))
     path = pruning_path(stored)
     cheap = apply_pruning(path.at_cost(path.cost[0] / 2), forest)
     assert evaluate(cheap, X, Y, costs=PRICES).cost <= path.cost[0] / 2
