@@ -1,10 +1,11 @@
-"""Arguments are checked against the annotations of the function that takes them.
+"""Arguments are checked once, at the public door, against the annotations of the function that takes them.
 
-``@checked`` stands above every public function and above the classes that users build. At the first call it reads the
-annotations, and from then on refuses an argument of another kind before the function starts: a word that is not one of a
-`Literal`, text for a number, a forest for a `PruningProblem`. What an annotation cannot say, a range, stands beside the type:
-``Annotated[float, Range(0)]``; a text there replaces the words of the message. So the signature is the one place that says what
-a function takes, and type checkers read the same one.
+``@checked`` stands above every public function and above the classes that users build. A function is only marked by it: our own
+code calls it as it is, and the namespaces of `prunemodels` give users the form that checks, see `at_the_door`. Methods and
+constructors have one form, which checks. The first call reads the annotations. From then on an argument of another kind is
+refused before the function starts: a word that is not one of a `Literal`, text for a number, a forest for a `PruningProblem`.
+What an annotation cannot say, a range, stands beside the type: ``Annotated[float, Range(0)]``; a text there replaces the words of
+the message. So the signature is the one place that says what a function takes, and type checkers read the same one.
 
 A `Decimal` counts as the fraction that it is: where a function takes numbers, it is given that `Fraction`.
 
@@ -114,30 +115,55 @@ class Kind:
 
 
 def checked(target: Target) -> Target:
-    """The function, or the class with its constructor, that refuses arguments which its annotations do not allow."""
+    """A public function, marked for the door; or a method, or a class with its constructor, that checks its arguments."""
     if isinstance(target, type):
-        target.__init__ = checked(target.__init__)  # type: ignore[misc]
+        target.__init__ = checking(target.__init__)  # type: ignore[misc]
         return target
-    return typing.cast("Target", _checked_function(target))
+    if "." in target.__qualname__.rpartition("<locals>.")[2]:  # a method
+        return checking(target)
+    target.checked_at_the_door = True  # type: ignore[attr-defined]
+    return target
 
 
-def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function behind a check of its arguments."""
+def at_the_door(value: Any, namespace: str, name: str) -> Any:
+    """What users get of a public name: a marked function, alone, in a `partial` or in a registry, refuses wrong arguments."""
+    if isinstance(value, dict) and any(callable(entry) for entry in value.values()):
+        return {key: at_the_door(entry, namespace, f"{name}[{key!r}]") for key, entry in value.items()}
+    if isinstance(value, functools.partial):
+        return functools.partial(at_the_door(value.func, namespace, name), *value.args, **value.keywords)
+    if not getattr(value, "checked_at_the_door", False):
+        return value
+    door = checking(value)
+    door.__module__, door.__qualname__ = namespace, name  # where pickle finds it
+    return door
+
+
+def checked_options(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Named arguments of a function that is called by its name, with fractions for decimals; one of another kind is refused."""
+    if not options:
+        return {}
+    kinds = argument_kinds(function.func if isinstance(function, functools.partial) else function)
+    return {name: _taken(name, kinds.get(name), value) for name, value in options.items()}
+
+
+def checking(function: Target) -> Target:
+    """The function behind a check of its arguments, whoever calls it: for settings of estimators, which `fit` hands on."""
     rules: dict[str, Kind] = {}
-    order: list[tuple[str, Kind] | None] = []
+    order: list[tuple[str, Kind | None]] = []
 
     def accepted(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments, with fractions for decimals."""
         if not order:
             rules.update(argument_kinds(function))
-            order.extend(_in_order(function, rules))
-        for k, (rule, value) in enumerate(zip(order, args, strict=False)):
-            if rule is not None and not rule[1].accepts(value):
-                args = (*args[:k], _as_fractions(*rule, value), *args[k + 1 :])
+            names = [p.name for p in inspect.signature(function).parameters.values() if p.kind in BY_POSITION]
+            order.extend([(name, rules.get(name)) for name in names] or [("", None)])
+        for k, ((name, kind), value) in enumerate(zip(order, args, strict=False)):
+            if kind is not None and not kind.accepts(value):
+                args = (*args[:k], _taken(name, kind, value), *args[k + 1 :])
         for name, value in named.items():
             kind = rules.get(name)
             if kind is not None and not kind.accepts(value):
-                named = named | {name: _as_fractions(name, kind, value)}
+                named = named | {name: _taken(name, kind, value)}
         return args, named
 
     @functools.wraps(function)
@@ -150,14 +176,10 @@ def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
         args, named = accepted(args, named)
         return await function(*args, **named)
 
-    return call_later if inspect.iscoroutinefunction(function) else call
+    return typing.cast("Target", call_later if inspect.iscoroutinefunction(function) else call)
 
 
-def _in_order(function: Callable[..., Any], rules: Mapping[str, Kind]) -> list[tuple[str, Kind] | None]:
-    """The rules of the arguments that can be given by position, and one entry at least."""
-    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [p.name for p in inspect.signature(function).parameters.values() if p.kind in by_position]
-    return [(name, rules[name]) if name in rules else None for name in names] or [None]
+BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def argument_kinds(function: Callable[..., Any]) -> dict[str, Kind]:
@@ -185,8 +207,10 @@ def check_arguments(holder: Any, wanted: Mapping[str, Any]) -> None:
         check_argument(name, getattr(holder, name), hint)
 
 
-def _as_fractions(name: str, kind: Kind, value: Any) -> Any:
-    """A refused value with fractions for its decimals, if it is of the kind then."""
+def _taken(name: str, kind: Kind | None, value: Any) -> Any:
+    """The value if it is of the kind, or is it with fractions for its decimals; others are refused."""
+    if kind is None or kind.accepts(value):
+        return value
     exact = without_decimals(value)
     if exact is value or not kind.accepts(exact):
         _refuse(name, kind, value)

@@ -41,9 +41,12 @@ def lazy_names(namespace: str, file: str) -> tuple[list[str], Callable[[str], ob
             raise AttributeError(f"module {namespace!r} has no attribute {name!r}")
         if homes[name] == namespace:
             return importlib.import_module(f"{namespace}.{name}")
+        from formulations.arguments import at_the_door
         from formulations.extras import package
 
         value = getattr(package(homes[name]), name)
+        if namespace.partition(".")[0] == "prunemodels":
+            value = at_the_door(value, namespace, name)
         setattr(sys.modules[namespace], name, value)
         return value
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from formulations.arguments import NotNegative, checked
+from formulations.arguments import NotNegative, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import in_order_of
@@ -327,7 +327,7 @@ def check_affordable(budget: Price | None, cheapest: float, what: str) -> None:
         raise InvalidInputError(f"budget is {budget}, and {what} costs {cheapest:g}; give at least that")
 
 
-@checked
+@checking
 def _check_goal(budget: Price | None, lam: NotNegative | None, choose: Rule) -> None:
     if budget is not None and lam is not None:
         raise InvalidInputError(f"budget is {budget} and lam is {lam}; give one of them, or none")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from formulations.arguments import Count, Seed, checked
+from formulations.arguments import Count, Seed, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
@@ -384,7 +384,7 @@ def weights_to_learn(sample_weight: ArrayLike | None, n: int) -> NDArray[np.floa
     return weights
 
 
-@checked
+@checking
 def check_learning(doubt: Doubts, n_levels: Count, task: Task) -> tuple[DoubtName, ...]:
     """The doubts to try; refuses options of `learn_exit_path` before any work."""
     if not 2 <= n_levels <= MOST_LEVELS:

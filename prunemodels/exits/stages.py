@@ -26,7 +26,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.arguments import Count, Range, checked
+from formulations.arguments import Count, Range, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price, exact
 from formulations.instance.ensemble import Task
@@ -247,7 +247,7 @@ class WaitLimits:
         return tuple(found)
 
 
-@checked
+@checking
 def wait_limits(max_rounds: Count | None, max_latency: Latency | None) -> WaitLimits:
     """The limits that a user wrote."""
     longest, share = max_latency if isinstance(max_latency, tuple) else (max_latency, 1.0)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
@@ -19,7 +20,19 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from formulations import InvalidInputError
-from formulations.arguments import Count, NotNegative, Range, Seconds, Seed, Share, check_argument, checked, kind_of
+from formulations.arguments import (
+    Count,
+    NotNegative,
+    Range,
+    Seconds,
+    Seed,
+    Share,
+    at_the_door,
+    check_argument,
+    checked,
+    checked_options,
+    kind_of,
+)
 from formulations.instance.cost_items import Price
 from tests.loops import looped
 
@@ -132,9 +145,12 @@ def test_messages_name_the_argument_the_value_and_the_remedy(hint: Any, value: A
 
 
 @checked
-def weigh(x: float, *rest: Any, unit: Literal["g", "kg"] = "g", **options: Any) -> tuple[Any, ...]:
+def weighed(x: float, *rest: Any, unit: Literal["g", "kg"] = "g", **options: Any) -> tuple[Any, ...]:
     """Return all that is given."""
     return x, rest, unit, options
+
+
+weigh = at_the_door(weighed, __name__, "weigh")
 
 
 @checked
@@ -170,11 +186,25 @@ def test_functions_keep_their_face() -> None:
     """Name, signature, docstring and pickling are those of the function; the arguments arrive as they were given."""
     assert weigh(1, "a", unit="kg", more=2) == (1, ("a",), "kg", {"more": 2})
     assert list(inspect.signature(weigh).parameters) == ["x", "rest", "unit", "options"]
-    assert (weigh.__name__, weigh.__doc__) == ("weigh", "Return all that is given.")
+    assert (weigh.__name__, weigh.__doc__) == ("weighed", "Return all that is given.")
     assert pickle.loads(pickle.dumps(weigh)) is weigh
     assert pickle.loads(pickle.dumps(Parcel(2.0))) == Parcel(2.0)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
         weigh()  # type: ignore[call-arg]
+
+
+def test_functions_are_checked_at_the_door_alone() -> None:
+    """Our own code calls a function as it is; registries and partial functions have a door for each entry."""
+    assert weighed("a", unit="t")[0] == "a"  # type: ignore[arg-type]
+    registry = at_the_door({"plain": weighed, "fixed": partial(weighed, unit="kg"), "free": abs}, __name__, "registry")
+    assert registry["free"](-2) == 2
+    assert registry["fixed"](1) == (1, (), "kg", {})
+    for entry in ("plain", "fixed"):
+        with pytest.raises(InvalidInputError, match="x is 'a'; give a number"):
+            registry[entry]("a")
+    assert checked_options(weighed, {"x": Decimal("0.1"), "more": 1}) == {"x": Fraction(1, 10), "more": 1}
+    with pytest.raises(InvalidInputError, match="unit is 't'; give one of 'g', 'kg'"):
+        checked_options(partial(weighed, 1), {"unit": "t"})
 
 
 def test_classes_are_checked_where_they_are_built() -> None:
@@ -190,9 +220,10 @@ def test_coroutines_stay_coroutines() -> None:
     """An async function is refused its argument when it is awaited, and is still recognised as one."""
 
     @checked
-    async def later(x: int) -> int:
+    async def answer(x: int) -> int:
         return x
 
+    later = at_the_door(answer, __name__, "later")
     assert inspect.iscoroutinefunction(later)
     assert asyncio.run(later(3)) == 3
     with pytest.raises(InvalidInputError, match="x is 'a'"):

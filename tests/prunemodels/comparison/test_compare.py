@@ -256,7 +256,7 @@ def test_bad_arguments_are_refused_before_any_process_starts(
     """Goals, budgets, names and numbers that make no sense are named at once."""
     monkeypatch.setattr(subprocess, "Popen", None)
     with pytest.raises(pm.errors.InvalidInputError, match=message):
-        compare(two_trees(), *arguments, **options)
+        pm.compare(two_trees(), *arguments, **options)
 
 
 def test_what_cannot_be_sent_is_refused() -> None:

@@ -194,7 +194,6 @@ def test_learners_by_a_parameter_have_a_point_each() -> None:
     ("call", "words"),
     [
         (lambda: one_se(seen([0.1, 0.2], [np.nan, np.nan], n=1)), "there is a single example"),
-        (lambda: choose_row(seen([0.1], [0.0]), "best"), "rule is 'best'; give one of 'one_se', 'knee'"),  # type: ignore[arg-type]
         (lambda: HAND.best_within(0.5), r"cost is 0\.5, the cheapest point of m costs 1"),
         (lambda: curve([1, 2], [0.5]), "2 parameters, 2 costs, 1 errors"),
         (lambda: tradeoff_curve({}, X, Y), "source is an empty mapping"),

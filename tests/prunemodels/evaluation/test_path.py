@@ -282,7 +282,7 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> N
     if "path" in change:
         arguments["X"] = np.zeros((2, change["path"].problem.ensemble.n_features))
     with pytest.raises(pm.errors.InvalidInputError, match=message):
-        evaluate_path(**arguments)
+        pm.evaluate_path(**arguments)
 
 
 @pytest.mark.parametrize("criterion", ["absolute_error", "poisson"])

@@ -24,7 +24,6 @@ from prunemodels.evaluation.held_out import hold_out
 from prunemodels.plots.choice import plot_budget, plot_choice
 from prunemodels.plots.curves import plot_curves
 from prunemodels.plots.cut import closure_graph, plot_cut
-from prunemodels.plots.exits import plot_exits
 from prunemodels.plots.history import plot_columns, plot_gaps
 from prunemodels.plots.matrices import plot_matrix
 from prunemodels.plots.networks import draw_network, network_graph, plot_certificate
@@ -33,7 +32,6 @@ from prunemodels.plots.tradeoff import plot_tradeoff
 from prunemodels.plots.trees import plot_point, plot_trees
 from solvers.column_generation import dantzig_wolfe
 from tests.proofs_checks.total_unimodularity import matrix_families as families
-from tests.prunemodels.cascades import case
 from tests.prunemodels.plots.cases import HELD_OUT, ONE, TWO, X, Y, curve, evaluation, forest, path, solution
 from tests.prunemodels.plots.test_history import RUN
 
@@ -93,7 +91,6 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: save_picture(Figure(), "a.pdf"), r"'\.pdf'; give \.png or \.svg"),
     # rows do not count from the end
     (lambda: plot_choice(evaluation(), chosen=3), "^chosen is 3; give a row of the path, 0 to 2"),
-    (lambda: plot_choice(evaluation(), chosen=-1), "^chosen is -1; give a whole number >= 0"),
     (lambda: plot_curves([]), "curves is empty; give at least one curve"),
     (lambda: plot_curves([ONE, curve("none", [], [])]), r"curves\[1\], 'none', has no points; leave it out"),
     (lambda: plot_curves([ONE], spread={"three": np.zeros(3)}), "spread has 'three', which is no curve; there are one"),
@@ -105,13 +102,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: plot_gaps({"a": {name: column[:0] for name, column in RUN.items()}}), r"histories\['a'\] has 0 rounds"),
     (lambda: plot_gaps({"a": {"gap": RUN["gap"]}}), r"histories\['a'\] has 4 rounds and lacks \['seconds'\]; give the history"),
     (lambda: plot_gaps({"a": RUN | {"gap": RUN["gap"][:3]}}), r"histories\['a'\]\['seconds'\] has shape \(4,\); .* each of 3"),
-    (lambda: plot_gaps({"a": RUN}, against="minutes"), "against is 'minutes'"),  # type: ignore[arg-type]
     (lambda: plot_columns(dantzig_wolfe(PAPERS, 0.1, scheme="plain", rounds=0)), "no column that entered after the start"),
-    # unions are cached, so either kind may come first
-    (
-        lambda: plot_exits(3, case("sets").X),  # type: ignore[arg-type]
-        "source is 3; give (an ExitPath or a Cascade|a Cascade or an ExitPath)",
-    ),
     (lambda: plot_cut(crowd(), 1), r"the picture would have \d+ splits and purchases, at most 40 can be read"),
     (lambda: closure_graph(PAPERS, -1), "lam is -1, negative"),
     (lambda: draw_network(tree_network(real_tree(), 0, expanded=True)), "the picture would have .* arcs, at most 60 can be read"),

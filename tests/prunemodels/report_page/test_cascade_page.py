@@ -323,7 +323,7 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["c.html"]
 
 
-def test_other_sources_are_refused() -> None:
+def test_other_sources_are_refused(tmp_path: Path) -> None:
     """What is no path, no cascade, or not fitted; and a budget for a pruning."""
     small = classifier()
     with pytest.raises(pm.errors.NotFittedForestError, match=r"the CascadeClassifier is not fitted: call fit\(X, y\) first"):
@@ -332,7 +332,7 @@ def test_other_sources_are_refused() -> None:
         pm.errors.InvalidInputError,
         match="source is a RandomForestClassifier; give a PruningPath, a BoostedPath, a Cascade, an ExitPath, or",
     ):
-        report_page(small.forest, small.forest, small.X, small.y, chosen=small.some)
+        pm.write_report(tmp_path / "c.html", small.forest, small.forest, small.X, small.y, chosen=small.some)
     with pytest.raises(pm.errors.InvalidInputError, match="budget is 3, which is for cascades; with a PruningPath give chosen="):
         report_page(small.path, small.forest, small.X, small.y, budget=3)
     assert isinstance(hand_path(), ExitPath)

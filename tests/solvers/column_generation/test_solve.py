@@ -210,13 +210,14 @@ def test_impossible_options_are_refused() -> None:
     ]:
         with pytest.raises(InvalidInputError, match=words):
             Scheme(**options)  # type: ignore[arg-type]
-    for options, words in [({"gap": -1.0}, "gap is -1.0"), ({"time_limit": math.nan}, "time_limit is nan")]:
+    for options, words in [
+        ({"gap": -1.0}, "gap is -1.0"),
+        ({"time_limit": math.nan}, "time_limit is nan"),
+        ({"pricing": "guess"}, "pricing is 'guess'"),
+        ({"scheme": "simple"}, "scheme is 'simple'"),
+    ]:
         with pytest.raises(InvalidInputError, match=words):
-            dantzig_wolfe(two_trees(), 0.1, **options)
-    with pytest.raises(InvalidInputError, match="pricing is 'guess'"):
-        dantzig_wolfe(two_trees(), 0.1, pricing="guess")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="scheme is 'simple'"):
-        dantzig_wolfe(two_trees(), 0.1, scheme="simple")  # type: ignore[arg-type]
+            pm.engines.dantzig_wolfe(two_trees(), 0.1, **options)
 
 
 @looped("scheme", ["bundle", "plain"])

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+import prunemodels as pm
 from formulations import InvalidInputError, Pruning, StopReason
 from formulations.programs.columns import usage_columns
 from proofs_checks import check_solution
@@ -150,7 +151,7 @@ def test_the_time_limit_is_looked_at_every_iteration(monkeypatch: pytest.MonkeyP
 )
 def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        primal_dual(twin_stumps(), 0.1, **options)
+        pm.engines.primal_dual(twin_stumps(), 0.1, **options)
 
 
 def test_nothing_is_bought_beyond_every_price() -> None:

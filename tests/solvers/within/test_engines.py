@@ -284,8 +284,6 @@ def test_rounded_costs_are_counted_as_they_are(seed: int) -> None:
 @pytest.mark.parametrize("budget", [-1, float("nan"), float("inf"), "much"])
 def test_budgets_that_are_none_are_refused(budget: object) -> None:
     """Negative, not finite, no number."""
-    for engine in (*BUDGET_SOLVERS.values(), solve_lp1):
+    for engine in (*pm.BUDGET_SOLVERS.values(), pm.budgets.solve_lp1):
         with pytest.raises(InvalidInputError, match="budget is"):
             engine(two_trees(), budget)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="method is 'guess'; give one of 'path', 'best', 'exact'"):
-        solve_limits(two_trees(), [Limit(1)], method="guess")  # type: ignore[arg-type]

@@ -236,7 +236,6 @@ def test_pairs_by_hand(alpha: float, expected: float) -> None:
 @pytest.mark.parametrize(
     ("path", "kind", "options", "message"),
     [
-        (cost_complexity_path, "random forest", {"measure": "gini"}, "measure is 'gini'; give one of"),
         (cost_complexity_path, "random forest", {"measure": "impurity"}, "forest is missing: give the fitted forest"),
         (
             cost_complexity_path,
@@ -245,7 +244,6 @@ def test_pairs_by_hand(alpha: float, expected: float) -> None:
             "has other trees .* than the problem",
         ),
         (early_stopping_path, "random forest", {"criterion": "stored", "forest": "other"}, "the forest has other trees"),
-        (early_stopping_path, "tree", {"criterion": "twoing"}, "criterion is 'twoing'; give one of"),
         (early_stopping_path, "tree", {"criterion": "pairs"}, "forest is missing"),
         (early_stopping_path, "tree", {"criterion": "pairs", "pairs_alpha": -1}, "pairs_alpha is -1; give a number >= 0"),
         (early_stopping_path, "tree", {"criterion": "pairs", "pairs_alpha": np.nan}, "pairs_alpha is nan"),

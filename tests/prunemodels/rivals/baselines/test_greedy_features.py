@@ -251,8 +251,6 @@ def test_single_leaves_are_no_trees_to_drop() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda p: greedy_feature_path(p, by="tree"), "by is 'tree'; give one of"),  # type: ignore[arg-type]
-        (lambda p: sub_forest_path(p, order="dearest"), "order is 'dearest'; give one of"),  # type: ignore[arg-type]
         (lambda p: sub_forest_path(p, order=[0]), r"order is \[0\]; give each of the trees 0 to 1 once"),
         (lambda p: sub_forest_path(p, order=[1, 2]), r"order is \[1, 2\]"),
     ],
