@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from formulations.arguments import MOST_DECIMALS, checked, shown
 from formulations.errors import InvalidInputError
-from formulations.instance.requests import AT_HAND, Requests
 
 Price = float | int | Fraction | Decimal
 
@@ -89,8 +88,6 @@ class CostItems:
         where features are made from raw columns: for each of these the items that it needs. None: features are columns.
     currencies
         by name what each of the M items takes of something else than the prices count: minutes, millilitres. None: no such thing.
-    requests
-        fees and latencies of requests, see `with_requests`. None: asking takes nothing.
 
     Raises
     ------
@@ -113,7 +110,6 @@ class CostItems:
     once: tuple[bool, ...] | None = None
     columns: tuple[tuple[int, ...], ...] | None = None
     currencies: Mapping[str, tuple[Fraction, ...]] | None = None
-    requests: Requests | None = None
 
     def __post_init__(self) -> None:
         if len(self.names) != len(self.prices):
@@ -246,69 +242,6 @@ class CostItems:
         taken = tuple(exact(a, f"costs: {name} of {n!r}") for n, a in zip(self.names, amounts, strict=True))
         return replace(self, currencies={**(self.currencies or {}), name: taken})
 
-    @checked
-    def with_requests(
-        self,
-        fee: Price | Mapping[str, Price] = 0,
-        latency: Price | Mapping[str, Price] = 0,
-        *,
-        supplier: Mapping[str, str] | None = None,
-    ) -> CostItems:
-        """The same items, where each request has a fee and takes a while: "2 cents and 80 ms a call".
-
-        A row asks each supplier at most once in a round, for all that it then buys there, and all suppliers side by side.
-        Cascades and predictions on demand count what that takes; the pruning of a forest does not.
-
-        Parameters
-        ----------
-        fee
-            of a request for one row, in the unit of the prices: one number, or by the suppliers' names.
-        latency
-            until the answer to a request, in any unit of time: one number, or by the suppliers' names.
-        supplier
-            by the items' names who has to be asked; items that are left out are at hand. Default: one supplier for all items
-            that have a price.
-
-        Raises
-        ------
-        InvalidInputError
-            for an unknown item or supplier, an item that is paid once for all rows, and a number that is negative or none.
-
-        Examples
-        --------
-        >>> import prunemodels as pm
-        >>> tests = pm.CostItems.plain([0, 7, 90], ["age", "blood", "scan"])
-        >>> calls = tests.with_requests(fee=0.02, latency={"laboratory": 80, "radiology": 300},
-        ...                             supplier={"blood": "laboratory", "scan": "radiology"})
-        >>> calls.requests.names, calls.requests.supplier
-        (('laboratory', 'radiology'), (-1, 0, 1))
-        """
-        if supplier is None:
-            of_item: list[str | None] = [
-                "supplier" if p and not o else None for p, o in zip(self.price, self.paid_once, strict=True)
-            ]
-        else:
-            for item in supplier:
-                if item not in self.names:
-                    raise InvalidInputError(f"costs: supplier has the item {item!r}, which has no price; there are {self.names}")
-                if self.paid_once[self.names.index(item)]:
-                    raise InvalidInputError(
-                        f"costs: {item!r} is paid once for all rows, so no row asks for it; leave it out of `supplier`"
-                    )
-            of_item = [supplier.get(item) for item in self.names]
-        names = tuple(dict.fromkeys(s for s in of_item if s is not None))
-        numbers = []
-        for what, given in (("fee", fee), ("latency", latency)):
-            unknown = sorted(set(given) - set(names)) if isinstance(given, Mapping) else []
-            if unknown:
-                raise InvalidInputError(f"costs: {what} has {unknown[0]!r}, which supplies nothing; the suppliers are {names}")
-            each = [given.get(name, 0) if isinstance(given, Mapping) else given for name in names]
-            numbers.append(
-                tuple(exact(number, f"costs: the {what} of {name!r}") for number, name in zip(each, names, strict=True))
-            )
-        places = tuple(AT_HAND if s is None else names.index(s) for s in of_item)
-        return replace(self, requests=Requests(names, numbers[0], numbers[1], places))
-
     def as_plain(self) -> dict[str, Any]:
         """The prices in lists, numbers and strings, for files; without further currencies."""
         return {
@@ -317,7 +250,6 @@ class CostItems:
             "needs": [list(n) for n in self.needs],
             "once": None if self.once is None else list(self.once),
             "columns": None if self.columns is None else [list(n) for n in self.columns],
-            "requests": None if self.requests is None else self.requests.as_plain(),
         }
 
     @classmethod
@@ -328,16 +260,8 @@ class CostItems:
             None if told[key] is None else tuple(tuple(map(int, n)) for n in told[key]) for key in ("needs", "columns")
         )
         once = None if told["once"] is None else tuple(map(bool, told["once"]))
-        requests = None if told["requests"] is None else Requests.from_plain(told["requests"])
         prices = tuple(map(Fraction, told["prices"]))
-        return cls(tuple(map(str, told["names"])), prices, needs or (), once, columns, requests=requests)
-
-    @cached_property
-    def asking(self) -> Requests:
-        """`requests`; where none are given one supplier of all priced items, without fee and latency."""
-        found = self.with_requests().requests if self.requests is None else self.requests
-        assert found is not None
-        return found
+        return cls(tuple(map(str, told["names"])), prices, needs or (), once, columns)
 
     def __repr__(self) -> str:
         return f"CostItems({self.n_items} items, {self.n_features} features)"

@@ -58,7 +58,7 @@ def _serve(forest: Any, X: Any, y: Any, stopping: dict[str, Any]) -> None:
     from prunemodels.on_demand.predictor import OnDemandPredictor
     from prunemodels.on_demand.request import from_table
 
-    for options in ({}, stopping, {"max_rounds": 1}):
+    for options in ({}, stopping):
         OnDemandPredictor(forest, 1, from_table(X), **options).run(range(len(X)))
     evaluate(forest, X, y, costs=1)
 

@@ -32,7 +32,7 @@ from prunemodels.exits.fitting import (
     judged_fold,
 )
 from prunemodels.exits.set_stages import SetStages, check_named_columns, predictions_of
-from prunemodels.exits.stages import Latency, losses
+from prunemodels.exits.stages import losses
 from prunemodels.exits.table_preparation import MANY_ROWS, stage_models
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import class_numbers
@@ -56,8 +56,6 @@ class _BudgetCascade(Cascade):
         *,
         budget: Price | None = None,
         lam: float | None = None,
-        max_rounds: int | None = None,
-        max_latency: Latency | None = None,
         choose: Rule = "one_se",
         n_stages: int = 16,
         cv: Any = None,
@@ -74,8 +72,6 @@ class _BudgetCascade(Cascade):
         self.costs = costs
         self.budget = budget
         self.lam = lam
-        self.max_rounds = max_rounds
-        self.max_latency = max_latency
         self.choose = choose
         self.n_stages = n_stages
         self.cv = cv
@@ -120,8 +116,8 @@ class _BudgetCascade(Cascade):
             truth, weights = class_numbers(classes, judged.rows.y, len(judged.rows)), judged.rows.weights
             mean = [float(np.average(losses(value, truth), weights=weights)) for value in judged.table.value]
             self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
-        chains = best_orders(judged, orders, self._limits)
-        if branches and not self._limits.asking_matters(items):
+        chains = best_orders(judged, orders)
+        if branches:
             parted = with_regions(chain_of(judged, orders[FORKED]), training, models[0])
             chains += [] if parted is None else [parted]
         return chains
@@ -201,12 +197,6 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
         the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget` and `lam`.
     lam
         error per unit of cost.
-    max_rounds
-        the most rounds of requests of a row. A stage that buys anything with a supplier is one, see `CostItems.with_requests`; so
-        the limit chooses which stages stay.
-    max_latency
-        the longest latency of a row; or ``(300, 0.95)``: at most 300 for 95 % of the rows from which the policy is learned.
-        Requests of a round run side by side.
     choose
         the rule if neither is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
         best, or ``"knee"``, the corner of the curve.

@@ -33,7 +33,7 @@ from prunemodels.exits.fitting import (
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
 from prunemodels.exits.raw_tables import cascade_sample, raw_rows, reads_raw_columns
 from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.stages import WITHIN, Calls, Stages, WaitLimits, calls_of, combined, table_of, wait_limits
+from prunemodels.exits.stages import WITHIN, Stages, table_of
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.models.costs import column_prices
 from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
@@ -147,11 +147,6 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             return without_weight_zero(labelled(self, self._as_trained(X_valid), y_valid, weight, "valid"))
         return divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
 
-    @property
-    def _limits(self) -> WaitLimits:
-        """The limits on rounds and latency."""
-        return wait_limits(self.max_rounds, self.max_latency)
-
     def _judged(self, training: Training) -> Judged[SetStages]:
         """Fit the stages, and have them predict rows that they were not trained on."""
         if training.classes is not None:
@@ -179,7 +174,6 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
                 part.rows.y,
                 sample_weight=part.rows.weight,
                 fold=part.fold,
-                late=self._limits.late(part.stages, part.rows.X),
                 **options,
             )
             for part in parts
@@ -233,12 +227,6 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         rows = self._rows(X)
         stage = decide(self.policy_, self.stages_, rows).stage
         return np.asarray(self.stages_.costs(rows)[stage, np.arange(len(stage))])
-
-    def prediction_calls(self, X: Any) -> Calls:
-        """Rounds of requests, latency and fees of each row of X, arrays of the shape (N,); `prediction_cost` counts the fees."""
-        rows = self._rows(X)
-        stage = decide(self.policy_, self.stages_, rows).stage
-        return combined(lambda of: of[0][stage, np.arange(len(stage))], [calls_of(self.stages_, rows)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -304,18 +292,17 @@ def chosen(paths: Sequence[ExitPath], budget: Price | None, lam: float | None, c
         found = [(path, path.within(budget)) for path in able]
         return min(found, key=lambda pair: pair[1].judged)
     if lam is not None:
-        found = [(path, path.in_time(path.row_at_lam(lam))) for path in paths]
+        found = [(path, path.choice(path.row_at_lam(lam))) for path in paths]
         return min(found, key=lambda pair: pair[1].judged + lam * pair[1].held_out_cost)
     costs = np.linspace(min(path.cost[-1] for path in paths), max(path.cost[0] for path in paths), 50)
     path = min(paths, key=lambda path: path.cross_fitted.area(costs))
-    return path, path.in_time(path.row_by(choose))
+    return path, path.choice(path.row_by(choose))
 
 
 def check_options(cascade: Any) -> None:
     """Refuse a budget together with a lam, and options that `learn_exit_path` would refuse, before any work."""
     check_learning(cascade.doubt, cascade.n_levels, "classification" if is_classifier(cascade) else "regression")
     _check_goal(cascade.budget, cascade.lam, cascade.choose)
-    wait_limits(cascade.max_rounds, cascade.max_latency)
 
 
 def check_affordable(budget: Price | None, cheapest: float, what: str) -> None:

@@ -41,7 +41,6 @@ from prunemodels.models.forests.soundness import BYTES_OF_FEATURE, sound_nodes, 
 TRUSTED_IN_CASCADES = (
     "formulations.instance.parametric_closure.ClosureIntegers",
     "formulations.instance.cost_items.CostItems",
-    "formulations.instance.requests.Requests",
     "formulations.instance.ensemble.Ensemble",
     "formulations.instance.tree_loss.TreeLoss",
     "formulations.instance.parametric_closure.ClosureCertificate",

@@ -9,9 +9,6 @@ threshold on the doubt at each stage,
 and the best chains at a dozen prices lam are kept. With many items there are two chains: backward elimination from all items, and
 sets that grow forward from what is free and then join those of the elimination.
 
-Where requests have fees, or rounds or latency have limits, some of the sets of an order may do better than all of them: parts of
-orders are scored by (1), too, and a limit on rounds leaves those that are short enough.
-
 With many rows there is also a tree of sets: after the first purchases, rows buy what helps in their region.
 A chain of stages has a fork, the first stage with `FORK` purchases. A small decision tree on the columns of the fork divides the
 rows into regions. In each region backward elimination on the region's rows orders the purchases between the fork and a stage that
@@ -29,11 +26,10 @@ learned from choose between them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations, permutations
-from math import comb
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -41,7 +37,6 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.routing import n_examples
 from prunemodels.exits.elimination import ItemSet, SetSearch, eliminate
@@ -49,7 +44,7 @@ from prunemodels.exits.fitting import Judged, StagePlan, Training, chain_of, fit
 from prunemodels.exits.learning import judged_losses
 from prunemodels.exits.policy import least_objective
 from prunemodels.exits.set_stages import SetStages, columns_of, predictions_of
-from prunemodels.exits.stages import WaitLimits, table_of
+from prunemodels.exits.stages import table_of
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample
 
@@ -62,9 +57,6 @@ FEW_ITEMS = 5
 
 MOST_CHAINS = 6
 """Largest number of chains whose policies are learned."""
-
-MOST_PARTS = 1_000
-"""Largest number of parts of one order that are scored; longer orders are thinned out before."""
 
 SCORED_ROWS = 2_000
 """Largest number of rows by which many chains are scored."""
@@ -113,49 +105,21 @@ def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Places]]:
     return sets, list(chains.values())
 
 
-def best_orders(judged: Judged[SetStages], orders: Sequence[Places], limits: WaitLimits) -> list[Judged[SetStages]]:
-    """The chains that policies are learned for: at most `MOST_CHAINS`, and as many again that keep a soft limit for every row.
+def best_orders(judged: Judged[SetStages], orders: Sequence[Places]) -> list[Judged[SetStages]]:
+    """The chains that policies are learned for: at most `MOST_CHAINS`.
 
     `judged`: a model of every set. `orders`: places of the sets.
     """
     everything = judged.stages
-    if limits.asking_matters(everything.items):
-        most = everything.n_stages if limits.rounds is None else limits.rounds + 1
-        orders = [part for order in orders for part in _parts_of(order, most)]
     orders = list({order.tobytes(): order for order in orders}.values())
-    stages = [everything.of(order) for order in orders]
-    asks = [chain.asks() for chain in stages]
-    short = [
-        k
-        for k, a in enumerate(asks)
-        if (limits.rounds is None or a.rounds[-1] <= limits.rounds) and (limits.latency is None or a.latency[0] <= limits.latency)
-    ]
-    if not short:
-        raise InvalidInputError(
-            "no sequence of the stages keeps max_rounds and max_latency; give more, or a first stage that is free"
-        )
-    kept = dict.fromkeys(short)
-    if len(short) > MOST_CHAINS:
-        quick = [k for k in short if limits.latency is None or asks[k].latency[-1] <= limits.latency]
+    if len(orders) > MOST_CHAINS:
         rows = np.random.RandomState(0).permutation(len(judged.rows))[:SCORED_ROWS]
         table, weights = judged.table.take(rows), judged.rows.weights[rows]
         truth = class_numbers(everything.classes, judged.rows.y, len(judged.rows))[rows]
         doubt = np.zeros(table.value.shape[:2]) if everything.classes is None else 1.0 - table.value.max(axis=2)
-        loss, kept = judged_losses(table, truth, weights), {}
-        for some in (short, quick if len(quick) < len(short) else []):
-            best = best_chains([orders[k] for k in some], [stages[k].prices() for k in some], loss, doubt, weights)
-            kept |= dict.fromkeys(some[k] for k in best)
-    return [chain_of(judged, orders[k]) for k in kept]
-
-
-def _parts_of(order: Places, most: int) -> Iterable[Places]:
-    """The order, and its parts of 2 to `most` stages; of a long order those of a selection of its stages."""
-    kept = order
-    while sum(comb(len(kept), size) for size in range(2, most + 1)) > MOST_PARTS:
-        kept = kept[np.linspace(0, len(kept) - 1, len(kept) - 1).round().astype(np.int64)]
-    yield order
-    for size in range(2, min(most, len(kept)) + 1):
-        yield from (kept[list(part)] for part in combinations(range(len(kept)), size))
+        loss, costs = judged_losses(table, truth, weights), [everything.of(order).prices() for order in orders]
+        orders = [orders[k] for k in best_chains(orders, costs, loss, doubt, weights)]
+    return [chain_of(judged, order) for order in orders]
 
 
 def best_chains(chains: Sequence[Places], costs: Sequence[Floats], loss: Floats, doubt: Floats, weights: Floats) -> list[int]:
@@ -164,8 +128,6 @@ def best_chains(chains: Sequence[Places], costs: Sequence[Floats], loss: Floats,
     `costs`: for each chain, shape (its stages,): what a row has paid by each stage. `loss`, `doubt`: shape (sets, N): judged
     losses and doubts.
     """
-    if len(chains) <= MOST_CHAINS:
-        return list(range(len(chains)))
     lams = _prices(chains, costs, loss @ weights / weights.sum())
     scores = np.array([
         least_objective(loss[chain], np.repeat(cost[:, None], weights.size, axis=1), weights, doubt[chain[:-1]], lams)

@@ -18,7 +18,6 @@ from formulations.instance.ensemble import Task
 from formulations.instance.parametric_closure import ClosurePath
 from prunemodels.exits.doubt import DoubtName, aligned, doubts_of, learn_doubt
 from prunemodels.exits.learning import (
-    ROUNDING,
     CrossFitted,
     ExitSample,
     HeldOutPolicies,
@@ -31,7 +30,7 @@ from prunemodels.exits.learning import (
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.spending import at_first_stage, between_optima, between_stages, next_useful
 from prunemodels.exits.stacking import learn_stack
-from prunemodels.exits.stages import WITHIN, Late, Stages, StageTable
+from prunemodels.exits.stages import WITHIN, Stages, StageTable
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule, furthest_corner, within
 
@@ -215,8 +214,8 @@ class ExitPath:
             return spent
         loss = self.sample.mean_loss(found.policy, self.sample.judged)
         better = self.learned.path.error < loss * (1 - WITHIN)
-        dearer = [k for k in np.flatnonzero((self.cost > budget) & better).tolist() if self.sample.in_time(self.policy(k))]
-        useful = min([*self.cost[dearer], next_useful(self.learned, self.sample, budget, loss)])
+        dearer = self.cost[(self.cost > budget) & better]
+        useful = min([*dearer, next_useful(self.learned, self.sample, budget, loss)])
         if np.isinf(useful):
             return f"{spent}: no dearer policy is expected to err less"
         return f"{spent}: no other policy within it is expected to err less; the next useful budget is {useful:.4g}"
@@ -225,11 +224,6 @@ class ExitPath:
     def choice(self, k: int) -> Choice:
         """The policy of row k."""
         return self._choice(self.policy(k), self.cross_fitted.at_lam(float(self.lam[k])), k)
-
-    @checked
-    def in_time(self, k: int) -> Choice:
-        """The policy of row k, or if it breaks the limits on rounds and latency one that costs as much at most and keeps them."""
-        return self.choice(k) if self.sample.in_time(self.policy(k)) else self._within(float(self.cost[k]))
 
     def _choice(self, policy: ExitPolicy, seen: HeldOutPolicies, row: int | None) -> Choice:
         own = self.sample.own_rows
@@ -267,8 +261,8 @@ class ExitPath:
 
     @checked
     def at_lam(self, lam: float) -> Cascade:
-        """The policy that is optimal at lam, as a fitted scikit-learn estimator; limits on rounds and latency come first."""
-        return self._fitted(self.in_time(self.row_at_lam(lam)), lam=lam)
+        """The policy that is optimal at lam, as a fitted scikit-learn estimator."""
+        return self._fitted(self.choice(self.row_at_lam(lam)), lam=lam)
 
     def _fitted(self, choice: Choice, **goal: Any) -> Cascade:
         from prunemodels.exits.cascade import fitted_cascade
@@ -299,7 +293,6 @@ def learn_exit_path(
     doubt: Doubts = "auto",
     n_levels: Count = LEVELS,
     random_state: Seed | np.random.RandomState | None = None,
-    late: Late = (),
 ) -> ExitPath:
     """All optimal exit policies of some stages.
 
@@ -324,8 +317,6 @@ def learn_exit_path(
         from. Regression has only ``"learned"``.
     n_levels
         number of levels of doubt at a stage.
-    late
-        limits on rounds and latency that the policies chosen from the path keep, see `prunemodels.exits.stages`.
 
     Raises
     ------
@@ -350,11 +341,6 @@ def learn_exit_path(
     weights = weights_to_learn(sample_weight, table.n_rows)
     used, truth = weights > 0, class_numbers(stages.classes, y, table.n_rows)
     table, truth, weights = table.take(np.flatnonzero(used)), truth[used], weights[used]
-    late = tuple((over[:, used], most) for over, most in late)
-    if any(over[0] @ weights > (most + ROUNDING) * weights.sum() for over, most in late):
-        raise InvalidInputError(
-            "no row could stop at the first stage within max_rounds and max_latency; give more, or a first stage that is free"
-        )
     part = np.zeros(table.n_rows, dtype=np.int64) if fold is None else fold[used]
     rng = check_random_state(random_state)
     stacked, judged_table, final = None, table, table
@@ -366,7 +352,7 @@ def learn_exit_path(
     for name in names:
         judge = learn_doubt(name, final, weights)
         doubts = aligned(doubts_of(judge, final), part)
-        sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0, late)
+        sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0)
         learned = solve_exits(sample, judge, stacked, n_levels=n_levels)
         folds = cross_fit(sample, learned, n_levels=n_levels, rng=np.random.RandomState(seed))
         found.append(ExitPath(stages, learned, sample, folds))

@@ -23,7 +23,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts, ExitPath, check_learning, learn_exit_path, weights_to_learn
-from prunemodels.exits.stages import Latency, table_of, wait_limits
+from prunemodels.exits.stages import table_of
 from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
@@ -47,8 +47,6 @@ def exit_path(
     stack: bool = True,
     doubt: Doubts = "auto",
     n_levels: Count = LEVELS,
-    max_rounds: Count | None = None,
-    max_latency: Latency | None = None,
     random_state: Seed | np.random.RandomState | None = None,
 ) -> ExitPath:
     """All optimal policies that predict with a pruned forest first, and walk its trees deeper where it is in doubt.
@@ -69,9 +67,6 @@ def exit_path(
         shape (N,), >= 0: a row stands for that many, in cost as in error.
     stack, doubt, n_levels
         see `learn_exit_path`.
-    max_rounds, max_latency
-        limits that ``at_cost`` and ``at_lam`` keep, see `CascadeClassifier`; trees ask feature by feature, so that a stage may
-        take several rounds. Fees of `CostItems.with_requests` are part of the cost.
     random_state
         of the folds and the trees of a learned doubt.
 
@@ -98,13 +93,11 @@ def exit_path(
     check_learning(doubt, n_levels, ensemble.task)
     if not 2 <= n_stages <= MOST_STAGES:
         raise InvalidInputError(f"n_stages is {n_stages}; give a number from 2 to {MOST_STAGES:,}, one stage has no exit")
-    limits = wait_limits(max_rounds, max_latency)
     sample_weight = in_order_of(X, sample_weight, "sample_weight")
     _check(ensemble, X, y, sample_weight)
     stages = path_stages(path, n_stages)
-    table, late = table_of(stages, X), limits.late(stages, X)
     options: dict[str, Any] = {"stack": stack, "doubt": doubt, "n_levels": n_levels, "random_state": random_state}
-    return learn_exit_path(stages, table, y, sample_weight=sample_weight, late=late, **options)
+    return learn_exit_path(stages, table_of(stages, X), y, sample_weight=sample_weight, **options)
 
 
 def _check(ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:

@@ -33,16 +33,13 @@ from formulations.instance.parametric_closure import ClosurePath, ParametricClos
 from prunemodels.exits.doubt import Doubt
 from prunemodels.exits.policy import Cut, ExitPolicy, levels, prices_of_cost, thresholds
 from prunemodels.exits.stacking import Stack, calibrated
-from prunemodels.exits.stages import Late, StageTable, is_beyond_chance, losses
+from prunemodels.exits.stages import StageTable, is_beyond_chance, losses
 from solvers.path.closure_path import closure_path
 
 Floats = NDArray[np.float64]
 
 ERRORS_APART = 2.0
 """An earlier stage is the reference if the last one loses more by this number of standard errors, see `judged_losses`."""
-
-ROUNDING = 1e-12
-"""A share of rows may exceed its limit by this much, since sums are rounded."""
 
 MOST_DECIMALS = 4
 """Prices with at most this many decimals are kept exactly."""
@@ -67,7 +64,6 @@ class ExitSample:
     # shape (N,): the rows whose outputs are those of the stages that predict; other rows have outputs of stages that were fitted
     # in the same way on other folds. What is stated of a policy holds on the own rows.
     own: NDArray[np.bool_]
-    late: Late = ()  # limits on rounds and latency, see `prunemodels.exits.stages`
 
     @property
     def n_rows(self) -> int:
@@ -84,8 +80,7 @@ class ExitSample:
         own = self.own[rows]
         own = own if own.any() else np.ones_like(own)
         doubt, cost, loss, judged = (array[:, rows] for array in (self.doubt, self.cost, self.loss, self.judged))
-        late = tuple((over[:, rows], most) for over, most in self.late)
-        return ExitSample(doubt, cost, self.once, loss, judged, self.weights[rows], own, late)
+        return ExitSample(doubt, cost, self.once, loss, judged, self.weights[rows], own)
 
     @property
     def own_rows(self) -> ExitSample:
@@ -100,14 +95,6 @@ class ExitSample:
         """Mean cost of a prediction, with the items paid once that the policy's last stage needs."""
         paid = self.cost[self.stop_stages(policy), np.arange(self.n_rows)]
         return float(paid @ self.weights / self.weights.sum() + self.once[policy.last_stage])
-
-    def in_time(self, policy: ExitPolicy) -> bool:
-        """Whether no more of the own rows are late than the limits allow."""
-        if not self.late:
-            return True
-        own = self.own_rows
-        stage, share = own.stop_stages(policy), own.weights / own.weights.sum()
-        return all(over[stage, np.arange(own.n_rows)] @ share <= most + ROUNDING for over, most in own.late)
 
     def mean_loss(self, policy: ExitPolicy, loss: Floats | None = None) -> float:
         """Share of wrong predictions, or mean squared error; by default of what is predicted."""

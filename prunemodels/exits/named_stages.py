@@ -14,7 +14,6 @@ from sklearn.base import is_classifier
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable
-from prunemodels.exits.chains import best_orders
 from prunemodels.exits.exit_path import LEVELS, Doubts
 from prunemodels.exits.fitting import (
     Judged,
@@ -24,7 +23,6 @@ from prunemodels.exits.fitting import (
     is_unfitted,
 )
 from prunemodels.exits.set_stages import SetStages, check_named_columns
-from prunemodels.exits.stages import Latency
 from prunemodels.models.costs import Costs
 from prunemodels.points import Rule
 
@@ -39,8 +37,6 @@ class _Cascade(Cascade):
         *,
         budget: Price | None = None,
         lam: float | None = None,
-        max_rounds: int | None = None,
-        max_latency: Latency | None = None,
         choose: Rule = "one_se",
         cv: Any = None,
         validation_fraction: float | None = None,
@@ -54,8 +50,6 @@ class _Cascade(Cascade):
         self.costs = costs
         self.budget = budget
         self.lam = lam
-        self.max_rounds = max_rounds
-        self.max_latency = max_latency
         self.choose = choose
         self.cv = cv
         self.validation_fraction = validation_fraction
@@ -73,10 +67,7 @@ class _Cascade(Cascade):
         check_kinds(plans, is_classifier(self))
         for s, plan in enumerate(plans):
             check_named_columns(plan.estimator, names, f"stage {s}")
-        judged = self._judged(replace(training, plans=plans))
-        if not self._limits.asking_matters(items):
-            return [judged]
-        return best_orders(judged, [np.arange(len(plans))], self._limits)
+        return [self._judged(replace(training, plans=plans))]
 
     def _estimators(self) -> list[Any]:
         stages = self.stages if isinstance(self.stages, (list, tuple)) else []
@@ -103,12 +94,6 @@ class CascadeClassifier(CascadeClasses, _Cascade):
         the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget` and `lam`.
     lam
         error per unit of cost, see (1).
-    max_rounds
-        the most rounds of requests of a row. A stage that buys anything with a supplier is one, see `CostItems.with_requests`; so
-        the limit chooses which stages stay.
-    max_latency
-        the longest latency of a row; or ``(300, 0.95)``: at most 300 for 95 % of the rows from which the policy is learned.
-        Requests of a round run side by side.
     choose
         the rule if neither is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
         best, or ``"knee"``, the corner of the curve.

@@ -43,11 +43,6 @@ def check_same_prices(stages: Stages, names: Sequence[str] | None, costs: Costs 
     if costs is not None:
         items = by_column(own.items)
         given_items = by_column(costs) if isinstance(costs, CostItems) else costs
-        requests = given_items.requests if isinstance(given_items, CostItems) else None
-        if requests is not None and requests != items.requests:
-            raise InvalidInputError(
-                "costs: requests have other fees or latencies than the cascade was made with; leave costs out"
-            )
         _check_items(items, column_prices(given_items, items.n_features, names)[0], names)
     if evaluation_cost is None or (np.ndim(evaluation_cost) == 0 and evaluation_cost == 0):
         return

@@ -2,8 +2,7 @@
 
     item m is bought by stage s   iff   some stage t <= s reads a feature that needs m                                   (1)
 
-So purchases are nested by definition. All rows pay the same for a stage. A stage asks for all that it buys in one round, and its
-price has the fees of these requests (`formulations.instance.requests`).
+So purchases are nested by definition. All rows pay the same for a stage.
 
 A user's model may begin with a ColumnTransformer, which names the columns that each of its transformers reads. A stage reads a
 subset of all columns, so
@@ -31,7 +30,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Task
 from formulations.instance.routing import n_examples
-from prunemodels.exits.stages import Calls, StageOutput, combined
+from prunemodels.exits.stages import StageOutput
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,19 +94,7 @@ class SetStages:
 
     def prices(self) -> NDArray[np.float64]:
         """What a row has paid by each stage, shape (S,); where regions differ, for what all of them buy together."""
-        return np.asarray(self.bought() @ np.where(self.items.paid_once, 0.0, self.items.price) + self.asks().fees)
-
-    def asks(self) -> Calls:
-        """What a row has asked by each stage, arrays of the shape (S,): a stage asks once for all that it buys."""
-        bought, requests = self.bought(), self.items.asking
-        asked = requests.asked(np.diff(bought, axis=0, prepend=False))
-        rounds = np.asarray(asked.any(axis=1), dtype=np.int64)
-        return combined(lambda of: np.cumsum(of[0], axis=0), [Calls(rounds, requests.latency(asked), requests.fee(asked))])
-
-    def calls(self, X: Any) -> Calls:
-        """What each row has asked by each stage, arrays of the shape (S, N)."""
-        region = self.region(X)
-        return combined(lambda of: np.array(of)[region].T, [chain.asks() for chain in self.regions])
+        return np.asarray(self.bought() @ np.where(self.items.paid_once, 0.0, self.items.price))
 
     def of(self, place: NDArray[np.int64]) -> SetStages:
         """Some of the stages, in the given order: what they buy is counted anew."""

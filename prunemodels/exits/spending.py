@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prunemodels.exits.learning import ROUNDING, ExitSample, LearnedExits
+from prunemodels.exits.learning import ExitSample, LearnedExits
 from prunemodels.exits.policy import Cut, ExitPolicy, between, ends_of, levels, stages_reached
 from prunemodels.exits.stages import WITHIN
 
@@ -45,7 +45,7 @@ def between_optima(learned: LearnedExits, sample: ExitSample, budget: float) -> 
 
 
 def _keeps(own: ExitSample, policy: ExitPolicy, budget: float) -> bool:
-    return own.mean_cost(policy) <= _limit(budget) and own.in_time(policy)
+    return own.mean_cost(policy) <= _limit(budget)
 
 
 def at_first_stage(learned: LearnedExits, sample: ExitSample, budget: float) -> ExitPolicy:
@@ -62,7 +62,7 @@ def next_useful(learned: LearnedExits, sample: ExitSample, budget: float, loss: 
     """The least cost above a budget at which a policy of `between_stages` has less judged loss than `loss`; inf if none has."""
     found = [np.inf]
     for way in _lists(learned, sample, _pairs_of_stages(learned)):
-        found += way.cost[(way.cost > _limit(budget)) & way.in_time & (way.loss < loss * (1 - WITHIN))].tolist()[:1]
+        found += way.cost[(way.cost > _limit(budget)) & (way.loss < loss * (1 - WITHIN))].tolist()[:1]
     return min(found)
 
 
@@ -88,7 +88,6 @@ class _List(NamedTuple):
     # cost, loss: shape (E,): mean cost on the own rows, and mean judged loss on all.
     cost: Floats
     loss: Floats
-    in_time: Flags  # shape (E,): whether the limits on rounds and latency are kept, on the own rows
 
 
 def _lists(learned: LearnedExits, sample: ExitSample, pairs: Iterator[tuple[int, Flags, Flags]]) -> Iterator[_List]:
@@ -108,11 +107,7 @@ def _lists(learned: LearnedExits, sample: ExitSample, pairs: Iterator[tuple[int,
         cost = float(sample.cost[stage, place] @ own) + float(sample.once[start]) + np.append(0.0, price)
         cost[1:] += sample.once[last] - sample.once[start]
         loss = float(sample.judged[stage, place] @ weights) + np.append(0.0, change)
-        in_time = np.ones(cost.size, dtype=bool)
-        for over, most in sample.late:
-            later = np.cumsum((over[then[order], order].astype(int) - over[s, order]) * own[order])[ends]
-            in_time &= float(over[stage, place] @ own) + np.append(0.0, later) <= most + ROUNDING
-        yield _List(s, go, more, np.append(np.inf, between(falling, ends)), cost, loss / weights.sum(), in_time)
+        yield _List(s, go, more, np.append(np.inf, between(falling, ends)), cost, loss / weights.sum())
 
 
 def _reached(go: Flags, level: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -124,15 +119,11 @@ def _reached(go: Flags, level: NDArray[np.int64]) -> NDArray[np.int64]:
 def _best(
     learned: LearnedExits, sample: ExitSample, budget: float, least: Flags, pairs: Iterator[tuple[int, Flags, Flags]]
 ) -> ExitPolicy:
-    """The policy of least loss among (1) with (2) for some (stage, go, more); `least` where none keeps the limits.
-
-    If `least` does not keep those on rounds and latency, no row goes on.
-    """
+    """The policy of least loss among (1) with (2) for some (stage, go, more); `least` where none errs less."""
     found = learned.with_go(least)
-    found = found if sample.in_time(found) else learned.with_go(_up_to(learned, 0))
     best = sample.mean_loss(found, sample.judged)
     for way in _lists(learned, sample, pairs):
-        fits = np.flatnonzero((way.cost <= _limit(budget)) & way.in_time)
+        fits = np.flatnonzero(way.cost <= _limit(budget))
         if fits.size and way.loss[fits[-1]] < best:
             best, last = float(way.loss[fits[-1]]), int(fits[-1])
             found = learned.with_go(way.go, Cut(way.stage, float(way.theta[last]), way.more) if last else None)

@@ -26,7 +26,7 @@ from formulations.instance.cost_items import CostItems, EvaluationCost, Price
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble, Task
 from formulations.instance.routing import features_of, leaves_of
-from prunemodels.exits.stages import Calls, StageOutput
+from prunemodels.exits.stages import StageOutput
 from prunemodels.models.costs import Costs, cost_items, staged_example_costs
 from prunemodels.models.forests.reading import GRADIENT_BOOSTING, check_columns
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
@@ -95,16 +95,9 @@ class TreeStages:
     def costs(self, X: Any) -> NDArray[np.float64]:
         """See `Stages`."""
         check_columns(X, self.ensemble.names_to_check)
-        cost = staged_example_costs(
+        return staged_example_costs(
             self.ensemble, X, self.items, self.first_stage, self.n_stages, evaluation_cost=list(self.evaluation)
         )
-        return cost + self.calls(X).fees if any(self.items.asking.fees) else cost
-
-    def calls(self, X: Any) -> Calls:
-        """What each row has asked by each stage, arrays of the shape (S, N): as a walk on demand asks, feature by feature."""
-        from prunemodels.on_demand.beginning import calls_by_stage
-
-        return calls_by_stage(self, X)
 
     def output(self, s: int, X: Any) -> StageOutput:
         """See `Stages`."""

@@ -3,9 +3,7 @@
 The requests of a round run side by side. A request that is made again is one more round for its rows. With P paid so far, R
 reserved for requests in flight, and a limit L, a request is made if
 
-    P + R + (rows of the request) (its price and fees for a row) + (prices of its items that are paid once for all)  <=  L.   (1)
-
-Two requests of a round to the same supplier are one call of a row, but count as two here: P and R are never too small.
+    P + R + (rows of the request) (its price for a row) + (prices of its items that are paid once for all)  <=  L.   (1)
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
-from prunemodels.exits.stages import Calls
 from prunemodels.on_demand.answers import Cells
 from prunemodels.on_demand.plan import PurchasePlan
 from prunemodels.on_demand.request import NEVER, Acquire, AcquisitionFailedError, Request
@@ -31,57 +28,19 @@ if TYPE_CHECKING:
     from prunemodels.on_demand.walk import Walk
 
 
-class CallLog:
-    """The answered requests of n rows.
-
-    `plan`: suppliers and fees.
-    """
-
-    def __init__(self, plan: PurchasePlan, n: int) -> None:
-        self._plan, self._n = plan, n
-        self._noted: dict[int, tuple[tuple[int, int], NDArray[np.int64], tuple[str, ...]]] = {}
-
-    def note(self, request: Request, round_number: int) -> None:
-        """Enter an answered request; entering it twice changes nothing."""
-        if request.suppliers:
-            self._noted[request.number] = (round_number, request.attempt), request.positions, request.suppliers
-
-    def units(self) -> NDArray[np.int64]:
-        """What each row has paid for fees, in units, shape (n,)."""
-        return self._sums()[2] if self._plan.fee_units.any() else np.zeros(self._n, dtype=np.int64)
-
-    def calls(self) -> Calls:
-        """Rounds, latency and fees of each row, shape (n,)."""
-        rounds, latency, units = self._sums()
-        return Calls(rounds, latency, np.asarray(units * float(self._plan.unit), dtype=np.float64))
-
-    def _sums(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-        asks = self._plan.asks
-        by_round: dict[tuple[int, int], NDArray[np.bool_]] = {}
-        for when, rows, suppliers in self._noted.values():
-            asked = by_round.setdefault(when, np.zeros((self._n, len(asks.names)), dtype=bool))
-            asked[np.ix_(rows, np.array([asks.names.index(name) for name in suppliers]))] = True
-        rounds, latency, units = np.zeros(self._n, dtype=np.int64), np.zeros(self._n), np.zeros(self._n, dtype=np.int64)
-        for _, asked in sorted(by_round.items(), key=lambda pair: pair[0]):  # in order: floats are summed as in the stages
-            rounds += asked.any(axis=1)
-            latency += asks.latency(asked)
-            units += asked @ self._plan.fee_units
-        return rounds, latency, units
-
-
 class Spending:
     """The account of one run.
 
     `plan`: prices of items. `paid_by`: int32, shape (n, M): the walk's own array of the requests that paid the rows' items,
-    `NEVER` where none did. `calls`: whom the rows have asked. `most`: L of (1): a number >= 0; None: no limit.
+    `NEVER` where none did. `most`: L of (1): a number >= 0; None: no limit.
     """
 
-    def __init__(self, plan: PurchasePlan, paid_by: NDArray[np.int32], calls: CallLog, most: Any) -> None:
+    def __init__(self, plan: PurchasePlan, paid_by: NDArray[np.int32], most: Any) -> None:
         self._plan, self._paid_by, self._limit = plan, paid_by, None if most is None else exact(most, "max_total_cost")
         self._once = dict(zip(plan.costs.names, plan.costs.paid_once.tolist(), strict=True))
         self._price = dict(zip(plan.costs.names, plan.costs.prices, strict=True))
         self._paid_for_all = np.zeros(plan.costs.n_items, dtype=bool)
-        self._paid = self._amount(paid_by != NEVER) + int(calls.units().sum()) * plan.unit
+        self._paid = self._amount(paid_by != NEVER)
         self._reserved: dict[int, Fraction] = {}
         self._in_flight = Fraction(0)
 
@@ -92,15 +51,11 @@ class Spending:
         once = sum((self._plan.costs.prices[m] for m in np.flatnonzero(new)), Fraction(0))
         return int((paid @ self._plan.item_units).sum()) * self._plan.unit + once
 
-    def _fees(self, request: Request) -> Fraction:
-        asks = self._plan.asks
-        return sum((asks.fees[asks.names.index(name)] for name in request.suppliers), Fraction(0))
-
     def allows(self, request: Request) -> bool:
         """(1); if it holds, the request's price is reserved."""
         if self._limit is None:
             return True
-        amount = len(request.rows) * (request.price + self._fees(request))
+        amount = len(request.rows) * request.price
         amount += sum((self._price[m] for m in request.items if self._once[m]), Fraction(0))
         if self._paid + self._in_flight + amount > self._limit:
             return False
@@ -112,11 +67,10 @@ class Spending:
         """Replace what was reserved for an answered request by what its rows paid."""
         if self._limit is not None:
             self._paid += self._amount(self._paid_by[request.positions] == request.number)
-            self._paid += len(request.rows) * self._fees(request)
             self._in_flight -= self._reserved.pop(request.number)
 
 
-def account_of(plan: PurchasePlan, paid_by: NDArray[np.int32], steps: NDArray[np.int64], calls: CallLog) -> dict[str, Any]:
+def account_of(plan: PurchasePlan, paid_by: NDArray[np.int32], steps: NDArray[np.int64]) -> dict[str, Any]:
     """What was bought, and what it cost: fields of `OnDemandResult`.
 
     `paid_by`: shape (n, M): number of the request that paid the item, `NEVER` if none did. `steps`: shape (n,): price of the
@@ -128,8 +82,7 @@ def account_of(plan: PurchasePlan, paid_by: NDArray[np.int32], steps: NDArray[np
     return {
         "bought": _bought(costs.names, np.where(costs.paid_once, NEVER, paid_by)),
         "once": tuple(costs.names[m] for m in for_all[np.argsort(first, kind="stable")]),
-        "units": steps + paid @ plan.item_units + calls.units(),
-        "calls": calls.calls(),
+        "units": steps + paid @ plan.item_units,
         "unit": plan.unit,
         "once_cost": sum((costs.prices[m] for m in for_all), Fraction(0)),
     }

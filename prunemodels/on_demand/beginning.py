@@ -17,19 +17,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble, MadeFeatures
-from formulations.instance.routing import n_examples
 from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.prices import by_column, check_same_prices
-from prunemodels.exits.stages import Calls, StageOutput, combined
-from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.models.costs import Costs, features_named_in
 from prunemodels.models.tree_model import TreeModel, tree_model_of, with_threshold
 from prunemodels.on_demand.answers import Answer, Cells, logger
@@ -41,7 +35,7 @@ from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of, purchases_of
 from prunemodels.on_demand.request import Request
 from prunemodels.on_demand.result import OnDemandResult
-from prunemodels.on_demand.stage_steps import TreeSteps, steps_of
+from prunemodels.on_demand.stage_steps import steps_of
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
 from prunemodels.on_demand.walk import Walk, refused_rows
 
@@ -77,7 +71,7 @@ def raw_columns_of(plan: Plan) -> RawColumns:
     columns = np.flatnonzero(sources.any(axis=0))
     bought = purchases_of(columns, by_column(costs), len(made.names), made.names, plan.classes, dtype=object)
     # the same unit as the plan's, in which evaluating a split counts too
-    bought = replace(bought, unit=plan.unit, item_units=plan.item_units, fee_units=plan.fee_units)
+    bought = replace(bought, unit=plan.unit, item_units=plan.item_units)
     return RawColumns(bought, made, plan.features, sources[:, columns])
 
 
@@ -93,7 +87,7 @@ class PipelineWalk(Walk):
         shape = len(start.rows), columns.features.size
         self._inner = inner(start._replace(known=(np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=bool))))
         self._orders = type(self._inner._orders)(columns.plan, start.rows)
-        self._inner._paid_by, self._inner._done, self._inner._calls = self._paid_by, self._done, self._calls
+        self._inner._paid_by, self._inner._done = self._paid_by, self._done
         self._seen = np.full_like(self._status, NOT_SEEN)
         for (i, f), why in self._unfit(self._cells, self._status == KNOWN, np.arange(len(columns.plan.names))).items():
             self._status[i, f] = LOST
@@ -170,10 +164,6 @@ class PipelineWalk(Walk):
         return not refused_rows(lambda one: self._columns.known_features(cells, others), np.zeros(1, dtype=np.int64))
 
 
-BLOCK = 20_000
-"""Rows that walk together to find what stages ask."""
-
-
 Begin = tuple[PurchasePlan, Callable[[Start], ForestWalk | CascadeWalk | PipelineWalk]]
 """A model that is ready to be walked: what may be bought, and what makes a new walk."""
 
@@ -207,47 +197,3 @@ def forest_walks(
     trees, items = model.ensemble, model.items(costs)
     plan = plan_of(trees, items, evaluation_prices(model.per_feature(evaluation), trees), model=model)
     return _begin(plan, partial(ForestWalk, plan, options(model)))
-
-
-def calls_by_stage(stages: TreeStages, X: Any) -> Calls:
-    """What each row has asked by each stage if it goes on to the last, arrays of shape (S, N).
-
-    It is found by walking: a stage may take several rounds, or none.
-    """
-    n = n_examples(X)
-    blocks = [_calls(stages, _safe_indexing(X, np.arange(a, min(a + BLOCK, n)))) for a in range(0, n, BLOCK)]
-    return combined(lambda of: np.concatenate(of, axis=1), blocks)
-
-
-def _calls(stages: TreeStages, X: Any) -> Calls:
-    e, S, n = stages.ensemble, stages.n_stages, n_examples(X)
-    plan = plan_of(e, stages.items, stages.split_prices, e.is_split & (stages.first_stage < S))
-    go_on = ExitPolicy(_no_doubt, np.full((S - 1, 1), -np.inf), np.ones((S - 1, 2), dtype=bool))
-    bought, start = _begin(plan, partial(CascadeWalk, TreeSteps(stages, plan), go_on))
-    walk: Any = start(Start(None, pd.RangeIndex(n), bought.nothing_known(n)))
-    by_features = getattr(walk, "_inner", walk)
-    came, after = np.full((S, n), -1), [walk._calls.calls()]
-    while True:
-        requests = walk.next_requests()
-        answered_by = by_features._at.answered_by
-        came[(came < 0) & (answered_by >= np.arange(S)[:, None])] = len(after) - 1
-        if not requests:
-            break
-        for request in requests:
-            walk.take(request, _values(X, request))
-        after.append(walk._calls.calls())
-    return combined(lambda of: np.stack(of)[came, np.arange(n)], after)
-
-
-def _no_doubt(s: int, now: StageOutput, before: StageOutput | None) -> NDArray[np.float64]:
-    return np.zeros(len(now.value))
-
-
-def _values(X: Any, request: Request) -> Any:
-    """The answer to a request, from a table, an array or a sparse matrix."""
-    if isinstance(X, pd.DataFrame):
-        table = X.set_axis([str(name) for name in X.columns], axis=1)
-        return table.iloc[request.positions][list(request.features)].set_axis(request.rows, axis=0)
-    if hasattr(X, "tocsr"):
-        return X.tocsr()[request.positions][:, request.columns].toarray()
-    return np.asarray(X)[np.ix_(request.positions, request.columns)]

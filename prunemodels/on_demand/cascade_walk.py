@@ -84,7 +84,7 @@ class CascadeWalk(Walk):
             rows=self.rows,
             predictions=_predictions(at.answer.value, answered, plan.classes),
             probabilities=None if plan.classes is None else at.answer.value,
-            **account_of(plan, self._paid_by, at.place.steps, self._calls),
+            **account_of(plan, self._paid_by, at.place.steps),
             finished=at.done & answered,
             stopped_early=at.early,
             fell_back=at.lost,
@@ -173,14 +173,14 @@ class CascadeWalk(Walk):
         """Advance the rows at stage s. Returns which of them ask (for the features in `wanted`), and for which it can predict."""
         at, units = self._at, self._purchases.item_units
         paid = self._paid_by[rows] != NEVER
-        spent = paid @ units if self._cap is None else paid @ units + self._calls.units()[rows]
+        spent = paid @ units
         over = self._beyond(s, rows, spent)
         self._stages.advance(s, rows[~over], at.place, self._cells, self._status)
         needed, status = self._stages.needs(s, rows, at.place), self._status[rows]
         missing, lost = needed & (status == UNKNOWN), (needed & (status == LOST)).any(axis=1)
         if self._cap is not None:
             new = (missing @ self._purchases.needs) & ~paid
-            over |= spent + new @ units + self._purchases.fees_of(new) + at.place.steps[rows] > self._cap
+            over |= spent + new @ units + at.place.steps[rows] > self._cap
         lost &= ~over
         by_nodes = lost & (s == 0) & self._stages.guesses  # its nodes answer, so the other features are still worth buying
         stops = over | (lost & ~by_nodes)

@@ -88,7 +88,6 @@ class Options:
     label: bool  # whether a row may stop only where its label is certain
     tolerance: float | None  # d of (3): the distance within which the number, or each probability, must certainly be; None: any
     place: NDArray[np.int64]  # shape (T,): the order of the trees; empty: the feature that settles most per price is first
-    max_rounds: int | None  # the most rounds of requests of a row
 
     @property
     def stops(self) -> bool:

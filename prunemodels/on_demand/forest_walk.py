@@ -1,13 +1,13 @@
 """Send rows down the trees of a forest.
 
 In every round they go down all trees as far as the known features lead. Rows that are decided stop, and the others name the
-features that they wait for. With a limit on rounds, a row asks in its last one for all that its open trees could still need.
+features that they wait for.
 
-With a cap C on what a row pays, let P be what it has paid for items and requests, and S for the splits that it passed. It passes
+With a cap C on what a row pays, let P be what it has paid for items, and S for the splits that it passed. It passes
 a split on feature f, whose evaluation costs e_f, only if P + S + e_f <= C, and of the features that it waits for it asks for
 those with
 
-    P + S + (price and fees of the items that f needs and the row has not paid) + e_f  <=  C.                              (1)
+    P + S + (price of the items that f needs and the row has not paid) + e_f  <=  C.                              (1)
 
 All other features count as ones that cannot be had. P + S only grows, and P plus the price in (1) never falls, so a feature
 that is out of reach stays so. If the row cannot pay all that it waits for together, it asks for one feature at a time.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from prunemodels.on_demand.asking import Start, account_of
 from prunemodels.on_demand.deciding import Certainty, Options
-from prunemodels.on_demand.orders import Orders, StageOrders
+from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import Plan
 from prunemodels.on_demand.request import NEVER
 from prunemodels.on_demand.result import OnDemandResult
@@ -36,7 +36,6 @@ from prunemodels.on_demand.steps import (
     Trees,
     _advance,
     _ask_for_all,
-    _ask_for_all_below,
     _ask_for_one,
 )
 from prunemodels.on_demand.walk import Walk
@@ -49,8 +48,7 @@ class ForestWalk(Walk):
     """
 
     def __init__(self, plan: Plan, options: Options, start: Start) -> None:
-        orders = Orders if options.max_rounds is None else StageOrders  # these put all that a row wants into one round
-        super().__init__(plan, orders, start)
+        super().__init__(plan, Orders, start)
         n = len(start.rows)
         self._plan, self._options = plan, options
         self._certainty = Certainty(options, plan.response, plan.extremes) if options.stops else None
@@ -71,7 +69,7 @@ class ForestWalk(Walk):
             rows=self.rows,
             predictions=plan.response.predictions(sums),
             probabilities=None if probabilities is None else probabilities.astype(np.float64),
-            **account_of(plan, self._paid_by, self._steps, self._calls),
+            **account_of(plan, self._paid_by, self._steps),
             finished=self._done.copy(),
             stopped_early=self._early.copy(),
             fell_back=np.any(lost, axis=1),
@@ -109,21 +107,8 @@ class ForestWalk(Walk):
             if self._cap is not None:
                 short = np.flatnonzero(self._price_of(rows, wanted) > (most - self._steps)[rows])
                 wanted[short] = self._choose(rows[short], wanted[short])
-        if self._options.max_rounds is not None:
-            wanted |= self._last_wish(rows, np.flatnonzero(wanted.any(axis=1)))
         self._early[rows], self._done[rows] = early, done
         self._capped[rows] = capped | (done & ~early & self._barred(rows, status))
-        return wanted
-
-    def _last_wish(self, rows: NDArray[np.int64], waiting: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Bool, shape (rows, F): for waiting rows whose last round this is, all that their open trees could ask for."""
-        assert self._options.max_rounds is not None
-        wanted = np.zeros((rows.size, len(self._plan.names)), dtype=bool)
-        last = waiting[self._calls.calls().rounds[rows[waiting]] >= self._options.max_rounds - 1]
-        reached = np.zeros((last.size, wanted.shape[1]), dtype=bool)
-        stack = np.empty(self._trees.left.size, dtype=np.int64)
-        _ask_for_all_below(rows[last], self._standing(self._status), self._trees, stack, reached)
-        wanted[last] = reached
         return wanted
 
     def _choose(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -159,7 +144,7 @@ class ForestWalk(Walk):
         """C - P: the most that each row may pay for passing splits."""
         if self._cap is None:
             return np.full(len(self.rows), NO_CAP)
-        return np.asarray(self._cap - (self._paid_by != NEVER) @ self._plan.item_units - self._calls.units())
+        return np.asarray(self._cap - (self._paid_by != NEVER) @ self._plan.item_units)
 
     def _status_within_cap(self, rows: NDArray[np.int64], most: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The status of all features, where those of `rows` that (1) excludes count as lost."""
@@ -168,16 +153,14 @@ class ForestWalk(Walk):
         plan, status = self._plan, self._status.copy()
         unpaid = self._paid_by[rows] == NEVER
         price = unpaid @ (plan.needs * plan.item_units).T + plan.step_units
-        if plan.fee_units.any():
-            price = price + np.column_stack([plan.fees_of(unpaid & needed) for needed in plan.needs])
         beyond = price > (most - self._steps)[rows, None]
         status[rows] = np.where((status[rows] == UNKNOWN) & beyond, LOST, status[rows])
         return status
 
     def _price_of(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """What the rows would pay for all that they want, with the fees, and for passing one split on each."""
+        """What the rows would pay for all that they want, and for passing one split on each."""
         items = (wanted @ self._plan.needs) & (self._paid_by[rows] == NEVER)
-        return np.asarray(items @ self._plan.item_units + self._plan.fees_of(items) + wanted @ self._plan.step_units)
+        return np.asarray(items @ self._plan.item_units + wanted @ self._plan.step_units)
 
     def _barred(self, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Rows that the cap keeps from going on in a tree: its feature is known, but not passed, or is lost in `status` alone."""

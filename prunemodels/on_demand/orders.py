@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.instance.requests import AT_HAND
 from prunemodels.on_demand.answers import Answer
 from prunemodels.on_demand.plan import PurchasePlan
 from prunemodels.on_demand.request import NEVER, Request
@@ -57,7 +56,7 @@ class Orders:
             for first in range(0, members.size, step):
                 to_pay = [m for m in items if not paid_for_all[m]]
                 paid_for_all[to_pay] |= once[to_pay]
-                made = self._request(to_pay, features, rows[members[first : first + step]], 1, self._suppliers(to_pay))
+                made = self._request(to_pay, features, rows[members[first : first + step]], 1)
                 requests.append(made)
         return requests
 
@@ -84,16 +83,8 @@ class Orders:
             absent, paid_by_row = np.split(kinds[k], [len(request.features)])
             buys = np.flatnonzero(needs[absent].any(axis=0) & ~paid_by_row & ~paid_for_all)
             paid_for_all |= costs.paid_once & np.isin(np.arange(costs.n_items), buys)
-            asked = self._suppliers(np.flatnonzero(needs[absent].any(axis=0)))
-            again = tuple(name for name in request.suppliers if name in asked)
-            requests.append(self._request(buys, place[absent], request.positions[rows[kind.ravel() == k]], attempt, again))
+            requests.append(self._request(buys, place[absent], request.positions[rows[kind.ravel() == k]], attempt))
         return requests
-
-    def _suppliers(self, items: Iterable[int]) -> tuple[str, ...]:
-        """Who supplies these items."""
-        asks = self._plan.asks
-        places = {asks.supplier[m] for m in items} - {AT_HAND}
-        return tuple(asks.names[k] for k in sorted(places))
 
     def _request(
         self,
@@ -101,7 +92,6 @@ class Orders:
         features: Iterable[int],
         positions: NDArray[np.int64],
         attempt: int,
-        suppliers: tuple[str, ...],
     ) -> Request:
         plan, items, features = self._plan, list(items), list(features)
         number, self._made = self._made, self._made + 1
@@ -114,7 +104,6 @@ class Orders:
             plan.features[features],
             number,
             attempt,
-            suppliers,
         )
 
     @cached_property

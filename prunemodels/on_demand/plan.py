@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from formulations.errors import CapacityOverflowError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.requests import Requests
 from prunemodels.models.response import Response, average_response
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.on_demand.deciding import Extremes, extremes_of
@@ -35,22 +34,12 @@ class PurchasePlan:
     needs: NDArray[np.bool_]  # shape (F, M)
     unit: Fraction  # all prices are multiples of it
     item_units: NDArray[np.int64]  # what a row pays for each item (0 for items paid once for all)
-    fee_units: NDArray[np.int64]  # what it pays for a request to each supplier
     classes: NDArray[Any] | None  # the labels; None for regression
     dtype: Any  # of the values that the model reads
-
-    @property
-    def asks(self) -> Requests:
-        """Who supplies the items."""
-        return self.costs.asking
 
     def nothing_known(self, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Values of n rows, and whether each is known: none is."""
         return np.zeros((n, len(self.names)), dtype=self.dtype), np.zeros((n, len(self.names)), dtype=bool)
-
-    def fees_of(self, items: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The fees for buying these items in one round, in units; bool of shape (rows, M)."""
-        return np.asarray(self.asks.asked(items) @ self.fee_units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +121,13 @@ def purchases_of(
     costs.check_features(n_features)
     everything = tuple(named) if named is not None else tuple(f"x{f}" for f in range(n_features))
     per_row = [Fraction(0) if once else p for p, once in zip(costs.prices, costs.paid_once, strict=True)]
-    fees = costs.asking.fees
-    unit = Fraction(1, math.lcm(*(p.denominator for p in [*per_row, *steps, *fees])))
-    most = sum(per_row) + max(steps, default=Fraction(0)) * longest + sum(fees) * max(features.size, 1)
+    unit = Fraction(1, math.lcm(*(p.denominator for p in [*per_row, *steps])))
+    most = sum(per_row) + max(steps, default=Fraction(0)) * longest
     if most / unit >= MOST_UNITS:
         raise CapacityOverflowError(
             f"prices: their common unit is {float(unit):.3g} and a row may pay {float(most):.3g}; that does not fit 64 bits: "
             "write prices with fewer digits"
         )
     item_units = np.array([int(p / unit) for p in per_row], dtype=np.int64)
-    fee_units = np.array([int(fee / unit) for fee in fees], dtype=np.int64)
     names, needs = tuple(everything[f] for f in features), costs.needs_of(features)
-    return PurchasePlan(costs, names, features, everything, needs, unit, item_units, fee_units, classes, dtype)
+    return PurchasePlan(costs, names, features, everything, needs, unit, item_units, classes, dtype)

@@ -75,10 +75,6 @@ class OnDemandPredictor:
         the cap stops with the answer of the last stage that has predicted; what it bought on the way to the next stage is paid.
     limits
         ``[Limit(B, each=True)]`` is ``max_cost=B``. No other limit can be kept by a walk, which sees one row at a time.
-    max_rounds
-        the most rounds of requests of a row, where every answer comes at the first attempt. In its last round a row asks for
-        all that its open trees could still need: it pays more, and its prediction is the same. For forests, without `max_cost`;
-        for cascades see ``max_rounds`` of `CascadeClassifier`. Which rounds count, see `CostItems.with_requests`.
     ask_again
         how often a value is asked for again that an answer leaves out (a row or a column that a table, a mapping or labelled
         records do not have), or that is no value of its column: a word among numbers, an infinite number, what a step of a
@@ -127,7 +123,6 @@ class OnDemandPredictor:
         max_rows: Count | None = None,
         max_cost: Price | None = None,
         limits: Sequence[Limit] | None = None,
-        max_rounds: Count | None = None,
         ask_again: Annotated[int, Range(0)] = 0,
         absent: Literal["error", "unavailable"] = "error",
     ) -> None:
@@ -138,14 +133,10 @@ class OnDemandPredictor:
         self._asking = Asking(max_rows, ask_again, absent, cap)
         self._probabilities_open = not isinstance(model, Cascade) and early_stopping and tolerance is None
         if isinstance(model, Cascade):
-            _refuse_choices(model, early_stopping, tolerance, threshold, order, max_rounds)
+            _refuse_choices(model, early_stopping, tolerance, threshold, order)
             self._plan, self._walk = cascade_walks(model, costs, evaluation_cost)
         else:
-            if max_rounds is not None and cap is not None:
-                raise InvalidInputError(
-                    "max_rounds and max_cost: a row that cannot pay for all at once needs more rounds; give one of them"
-                )
-            options = partial(_options, early=early_stopping, tolerance=tolerance, order=order, max_rounds=max_rounds)
+            options = partial(_options, early=early_stopping, tolerance=tolerance, order=order)
             self._plan, self._walk = forest_walks(model, costs, evaluation_cost, threshold, options)
 
     @property
@@ -342,21 +333,18 @@ def _labels(rows: Any) -> pd.Index[Any]:
     return labels
 
 
-def _options(model: TreeModel, early: bool, tolerance: float | None, order: Any, max_rounds: int | None) -> Options:
+def _options(model: TreeModel, early: bool, tolerance: float | None, order: Any) -> Options:
     """Check when to stop and in which order."""
     numbers = model.task == "regression"
     if early and numbers and tolerance is None:
         raise InvalidInputError("early_stopping: a number changes with every tree; give tolerance")
-    return Options(early and not numbers, tolerance, _places(order, model.ensemble), max_rounds)
+    return Options(early and not numbers, tolerance, _places(order, model.ensemble))
 
 
-def _refuse_choices(
-    model: Any, early_stopping: bool, tolerance: float | None, threshold: float | None, order: Any, max_rounds: int | None
-) -> None:
+def _refuse_choices(model: Any, early_stopping: bool, tolerance: float | None, threshold: float | None, order: Any) -> None:
     """Refuse options that are for forests."""
     given = {"early_stopping": early_stopping, "tolerance": tolerance is not None}
     given |= {"threshold": threshold is not None, "order": not isinstance(order, str)}
-    given |= {"max_rounds": max_rounds is not None}
     for name, was in given.items():
         if was:
             raise InvalidInputError(

@@ -54,8 +54,6 @@ class Request:
         int64: places of the features among the forest's.
     number
         of the request; a walk numbers its requests from 0.
-    suppliers
-        who is asked, see `CostItems.with_requests`; empty where all is at hand.
     attempt
         1; 2 and more where an earlier answer left these values out, see ``ask_again`` of `OnDemandPredictor`.
 
@@ -86,7 +84,6 @@ class Request:
     columns: NDArray[np.int64]
     number: int
     attempt: int = 1
-    suppliers: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         bought = ", ".join(map(repr, self.items)) or "nothing"

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prunemodels.exits.stages import Calls
 from prunemodels.on_demand.answers import Refused
 
 
@@ -50,9 +49,6 @@ class OnDemandResult:
         int64, shape (n,): trees that were walked to a leaf, or to a feature that could not be had.
     rounds, requests
         rounds of requests, and requests in all; those that failed are counted too.
-    calls
-        for each row its rounds of requests, the sum of their latencies, where those of a round run side by side, and their fees,
-        which are part of its cost; arrays of shape (n,), see `CostItems.with_requests`. Requests that failed do not count.
     refused
         the values that were delivered and that the model could not take, as (row, feature, why); they count as unavailable. Where
         the model of a cascade's stage refuses a row, ``"stage 2"`` stands in the place of the feature.
@@ -84,7 +80,6 @@ class OnDemandResult:
     trees_finished: NDArray[np.int64]
     rounds: int
     requests: int
-    calls: Calls
     refused: tuple[Refused, ...] = field(default=(), kw_only=True)
 
     @cached_property
@@ -123,8 +118,6 @@ class OnDemandResult:
             "fell_back": self.fell_back,
             "capped": self.capped,
             "trees_finished": self.trees_finished,
-            "rounds": self.calls.rounds,
-            "latency": self.calls.latency,
         }
         return pd.DataFrame(columns, index=self.rows)
 
@@ -137,10 +130,7 @@ class OnDemandResult:
         }
         told = "".join(f", {int(flag.sum())} {name}" for name, flag in flags.items() if flag.any())
         told += f", {len(self.refused)} value{'s' * (len(self.refused) != 1)} refused" * bool(self.refused)
-        waited = ""
-        if self.calls.latency.any() or self.calls.fees.any():
-            waited = f", a row {self.calls.rounds.mean():.3g} rounds and {self.calls.latency.mean():.4g} of latency"
-        return f"OnDemandResult({len(self.rows)} rows, mean cost {self.mean_cost:.6g}{waited}, {self.requests} requests{told})"
+        return f"OnDemandResult({len(self.rows)} rows, mean cost {self.mean_cost:.6g}, {self.requests} requests{told})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -85,31 +85,6 @@ def _ask_for_all(rows, node, trees, status, wanted, done):  # type: ignore[no-un
                 done[k] = False
 
 
-@njit(cache=True)
-def _ask_for_all_below(rows, at, trees, stack, wanted):  # type: ignore[no-untyped-def]
-    """Mark every unknown feature that a tree could come to, whatever the values of the others are; `stack` as in `Room`."""
-    left, right, column, threshold, missing_left, tested = trees
-    node, cells, status = at
-    for k in range(rows.shape[0]):
-        i = rows[k]
-        for t in range(node.shape[1]):
-            stack[0], size = node[i, t], 1
-            while size:
-                size -= 1
-                h = stack[size]
-                if left[h] < 0 or status[i, column[h]] == LOST:
-                    continue
-                if status[i, column[h]] == KNOWN:
-                    x = cells[i, tested[h]]
-                    go_left = missing_left[h] if x != x else float(x) <= threshold[h]
-                    stack[size] = left[h] if go_left else right[h]
-                    size += 1
-                else:
-                    wanted[k, column[h]] = True
-                    stack[size], stack[size + 1] = left[h], right[h]
-                    size += 2
-
-
 class Ranges(NamedTuple):
     """The value of each node, and the least and the greatest ones of its subtree; float64, shape (n, K) each."""
 

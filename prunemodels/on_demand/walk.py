@@ -28,7 +28,7 @@ from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from prunemodels.on_demand.answers import Answer, Refused, logger, read
-from prunemodels.on_demand.asking import CallLog, Spending, Start, ask_in_turn, ask_together
+from prunemodels.on_demand.asking import Spending, Start, ask_in_turn, ask_together
 from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import MOST_UNITS, PurchasePlan
 from prunemodels.on_demand.request import NEVER, AcquisitionFailedError, InterruptedAcquisitionError, Request
@@ -95,7 +95,6 @@ class Walk(ABC):
         self._status = np.where(known[1], KNOWN, UNKNOWN).astype(np.uint8)
         self._paid_by = np.full((n, plan.costs.n_items), NEVER, dtype=np.int32)
         self._done = np.zeros(n, dtype=bool)
-        self._calls = CallLog(plan, n)
         self._arrived: list[tuple[Request, Answer, list[Request]]] = []
         self._open: dict[int, Request] = {}
         self._unavailable: dict[int, Request] = {}
@@ -160,7 +159,7 @@ class Walk(ABC):
         """
         try:
             with self._single_run():
-                spending = Spending(self._purchases, self._paid_by, self._calls, max_total_cost)
+                spending = Spending(self._purchases, self._paid_by, max_total_cost)
                 while (requests := self._next()) and ask_in_turn(self, requests, spending):
                     pass
         except KeyboardInterrupt as error:
@@ -192,7 +191,7 @@ class Walk(ABC):
         ``asyncio.run`` is such a cancellation.
         """
         with self._single_run():
-            spending = Spending(self._purchases, self._paid_by, self._calls, max_total_cost)
+            spending = Spending(self._purchases, self._paid_by, max_total_cost)
             while (requests := self._next()) and await ask_together(self, requests, limit, spending):
                 pass
         return self.result()
@@ -348,7 +347,6 @@ class Walk(ABC):
                     self._refused[int(request.positions[i]), request.features[f]] = why
             if (given.came & ~given.had).any():
                 self._unavailable[request.number] = request
-            self._calls.note(request, self.rounds)
             self._open.pop(request.number, None)
             self._open.update({other.number: other for other in rest})
             del self._arrived[0]

@@ -186,7 +186,6 @@ def of_table() -> Any:
 
 OF_TOWN = make_pipeline(make_column_transformer((OneHotEncoder(), ["town"])), LogisticRegression())
 ODD = GradientBoostingClassifier(n_estimators=2, init=LogisticRegression()).fit(XC, YC)
-LATE = CostItems.plain([1] * 6, NAMES).with_requests(0.1, 80)
 NO_ROUNDS = "has no rounds that can be stages"
 KNOWN = SetStages((DecisionTreeClassifier().fit(X, Y),), (np.arange(6),), CostItems.plain([1] * 6), np.array(["no", "yes"]))
 CALLS: list[tuple[Callable[[], Any], str]] = [
@@ -205,12 +204,6 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: pm.CascadeClassifier(SetStages((), (), KNOWN.items, KNOWN.classes)).fit(X, Y), "there is no stage; give at least"),
     (lambda: pm.CascadeClassifier(KNOWN, doubt="margin").fit(X, Y).predict(X[:0]), "X is empty"),
-    # limits that no stage keeps
-    (
-        lambda: named(costs=LATE, max_latency=10).fit(TABLE, Y),
-        "no sequence of the stages keeps max_rounds and max_latency",
-    ),
-    (lambda: named(costs=LATE, max_latency=(10, 2.0)).fit(TABLE, Y), "max_latency"),
     # goals of a path
     (lambda: case("prunings").path.row_at_cost(-1.0), "budget is -1"),
     (lambda: case("prunings").path.at_cost(float("nan")), "budget is nan"),

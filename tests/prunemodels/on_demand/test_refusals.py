@@ -77,7 +77,6 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: numbers(tolerance=-1), "tolerance is -1; give a number >= 0"),
     (lambda: numbers(tolerance=np.nan), "tolerance is nan"),
     (lambda: of(max_cost=-1), "max_cost is -1, negative"),
-    (lambda: of(max_rounds=1, max_cost=3), "max_rounds and max_cost"),
     # limits that a walk of one row cannot keep
     (lambda: of(limits=MEAN), "a mean over examples, which a walk of one row cannot keep; .* max_total_cost"),
     (lambda: of(limits=[pm.Limit(8, rows=[0], each=True)]), "a mean over examples"),
@@ -132,7 +131,6 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: cascade(early_stopping=True), "early_stopping is for forests; the policy of a CascadeClassifier"),
     (lambda: cascade(tolerance=0.1), "tolerance is for forests"),
     (lambda: cascade(order=[0, 1]), "order is for forests"),
-    (lambda: cascade(max_rounds=1), "max_rounds is for forests"),
     (lambda: cascade(max_rows=0), "max_rows is 0"),
     (lambda: cascade(max_cost=-1), "max_cost is -1, negative"),
 ]
