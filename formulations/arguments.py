@@ -151,12 +151,15 @@ def checking(function: Target) -> Target:
     rules: dict[str, Kind] = {}
     order: list[tuple[str, Kind | None]] = []
 
-    def accepted(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments, with fractions for decimals."""
+    def read() -> None:
+        rules.update(argument_kinds(function))
+        names = [p.name for p in inspect.signature(function).parameters.values() if p.kind in BY_POSITION]
+        order.extend([(name, rules.get(name)) for name in names] or [("", None)])
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
         if not order:
-            rules.update(argument_kinds(function))
-            names = [p.name for p in inspect.signature(function).parameters.values() if p.kind in BY_POSITION]
-            order.extend([(name, rules.get(name)) for name in names] or [("", None)])
+            read()
         for k, ((name, kind), value) in enumerate(zip(order, args, strict=False)):
             if kind is not None and not kind.accepts(value):
                 args = (*args[:k], _taken(name, kind, value), *args[k + 1 :])
@@ -164,19 +167,16 @@ def checking(function: Target) -> Target:
             kind = rules.get(name)
             if kind is not None and not kind.accepts(value):
                 named = named | {name: _taken(name, kind, value)}
-        return args, named
-
-    @functools.wraps(function)
-    def call(*args: Any, **named: Any) -> Any:
-        args, named = accepted(args, named)
         return function(*args, **named)
+
+    if not inspect.iscoroutinefunction(function):
+        return typing.cast("Target", call)
 
     @functools.wraps(function)
     async def call_later(*args: Any, **named: Any) -> Any:
-        args, named = accepted(args, named)
-        return await function(*args, **named)
+        return await call(*args, **named)
 
-    return typing.cast("Target", call_later if inspect.iscoroutinefunction(function) else call)
+    return typing.cast("Target", call_later)
 
 
 BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -307,7 +307,7 @@ def _instance(wanted: Any) -> Kind:
         return _protocol(wanted)
     if issubclass(wanted, os.PathLike):
         return Kind(lambda value: isinstance(value, os.PathLike), "a path")
-    return Kind(lambda value: isinstance(value, wanted), _article(wanted.__name__))
+    return Kind(wanted.__instancecheck__, _article(wanted.__name__))
 
 
 def _protocol(wanted: Any) -> Kind:

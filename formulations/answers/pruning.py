@@ -137,7 +137,9 @@ class Pruning(Shown):
     @property
     def cost(self) -> float:
         """Average cost of a prediction, `feature_cost` + `evaluation_cost`; the exact cost rounded once, of whole numbers."""
-        return float(self.exact_cost) if self.problem.numbers.exact else self.feature_cost + self.evaluation_cost
+        if not self.problem.numbers.exact:
+            return self.feature_cost + self.evaluation_cost
+        return float(self.integer_cost * self.problem.exact_numbers.price_unit)
 
     @cached_property
     def integer_gain(self) -> int:

@@ -65,7 +65,7 @@ class ForestUsage:
     @property
     def n_rows(self) -> int:
         """Rows of positive weight in the cost sample."""
-        return self.routing.n_rows
+        return self.weights.size
 
     @property
     def total_weight(self) -> float:
@@ -75,7 +75,7 @@ class ForestUsage:
     @property
     def n_purchases(self) -> int:
         """Numbers that `UsageArcs.head` can take: M N + M."""
-        return self.costs.n_items * (self.n_rows + 1)
+        return self.costs.price.size * (self.weights.size + 1)
 
     @cached_property
     def splits(self) -> NDArray[np.int32]:
