@@ -227,14 +227,14 @@ def test_the_command_adds_to_what_is_there(
 
 @pytest.mark.slow
 def test_the_site_draws_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A picture for every study that is kept, those of `docs/scale.md` among them; drawn again only when figures are newer."""
+    """A picture for every study that is kept, those of `docs/big_data.md` among them; drawn again only when figures are newer."""
     pytest.importorskip("sphinx", reason='the site needs pip install "prunemodels[docs]"')
     docs = Path(__file__).parents[2] / "docs"
     monkeypatch.syspath_prepend(str(docs / "_ext"))
     pictures = importlib.import_module("growth_pictures")
     monkeypatch.setattr(pictures, "PICTURES", tmp_path)
     pictures.write(None)
-    shown = re.findall(r"\(_build/pictures/(\S+)\)", (docs / "scale.md").read_text())
+    shown = re.findall(r"\(_build/pictures/(\S+)\)", (docs / "big_data.md").read_text())
     assert shown
     assert set(shown) <= {file.name for file in tmp_path.iterdir()}
     drawn = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
