@@ -2,7 +2,5 @@
 
 from prunemodels.exits.evaluation import evaluate_exit_path as evaluate_exit_path
 from prunemodels.exits.exit_path import ExitPath as ExitPath, learn_exit_path as learn_exit_path
-from prunemodels.exits.tree_stages import staged_model as staged_model
 from prunemodels.exits.stages import Stages as Stages
 from prunemodels.exits.table_preparation import prepared as prepared
-from prunemodels.exits.tree_stages import trees_as_stages as trees_as_stages

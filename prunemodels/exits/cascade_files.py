@@ -227,10 +227,9 @@ def _sound(part: Any) -> bool:
         e, first = part.ensemble, part.first_stage
         replace(part)
         return (
-            first.shape == (e.n_nodes,) and first.dtype == part.joins.dtype == np.int32 and part.joins.shape == (e.n_trees,)
+            first.shape == (e.n_nodes,) and first.dtype == np.int32
             and part.items.n_features == len(part.evaluation) == e.n_features
             and bool((first[~e.is_split] >= part.n_stages).all())
-            and (part.output_of is None or part.output_of.shape == (e.n_trees,))
         )  # fmt: skip
     if isinstance(part, Stack):
         S = len(part.weight)

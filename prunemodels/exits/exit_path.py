@@ -327,8 +327,8 @@ def learn_exit_path(
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.exits.stages import table_of
-    >>> from prunemodels.example import X_valid, costs, forest, y_valid
-    >>> stages = pm.exits.trees_as_stages(pm.read_forest(forest), costs, [2, 8])
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> stages = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0).stages
     >>> exits = pm.exits.learn_exit_path(stages, table_of(stages, X_valid), y_valid.to_numpy(), random_state=0)
     >>> print(f"{len(exits)} policies, costs from {exits.cost[-1]:.2f} to {exits.cost[0]:.2f}")
     2 policies, costs from 13.15 to 13.43

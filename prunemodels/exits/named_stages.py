@@ -82,7 +82,7 @@ class CascadeClassifier(CascadeClasses, _Cascade):
     Parameters
     ----------
     stages
-        list of (estimator, features) pairs, the cheapest first, or fitted `Stages`: prunings, trees or rounds of one model.
+        list of (estimator, features) pairs, the cheapest first, or fitted `Stages`.
         Estimators are unfitted scikit-learn classifiers with `predict_proba`; None predicts the class shares. Features are the
         columns that the estimator reads, by name or position (None: all). They can also be names of items; then the estimator
         reads all columns for which the items of this stage and of earlier ones suffice. A row that reaches a stage has bought

@@ -22,7 +22,7 @@ def priced_stages(stages: Stages) -> SetStages | TreeStages:
     if not isinstance(stages, (SetStages, TreeStages)):
         raise InvalidInputError(
             f"the stages are {type(stages).__name__}, which do not say what they read; give a cascade of named stages, or of "
-            "prunings, trees or rounds of one model"
+            "prunings of one forest"
         )
     return stages
 

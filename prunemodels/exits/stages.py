@@ -5,8 +5,7 @@ For every example i and every stage s,
     cost_{s,i} <= cost_{s+1,i}              what i has bought by stage s, it still has at stage s + 1                       (1)
 
 so an example that goes on from s to s + 1 pays cost_{s+1,i} - cost_{s,i} >= 0 more, and nothing is paid twice.
-Prunings along one forest's optimal path are such stages, and so are models trained for nested sets of items, the first trees of
-a forest, and the first rounds of a boosted model.
+Prunings along one forest's optimal path are such stages, and so are models trained for nested sets of items.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ class Stages(Protocol):
     Examples
     --------
     >>> import prunemodels as pm
-    >>> from prunemodels.example import costs, forest
-    >>> stages = pm.exits.trees_as_stages(pm.read_forest(forest), costs, [2, 8])
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> stages = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0).stages
     >>> stages.n_stages, stages.task
-    (2, 'classification')
+    (5, 'classification')
     """
 
     @property

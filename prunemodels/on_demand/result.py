@@ -143,7 +143,7 @@ class CascadeResult(OnDemandResult):
     * `fell_back` says that a feature of the next stage could not be had. The row stopped at the last stage that could predict;
       if there is none, a forest's trees answer by the nodes that the row came to;
     * `capped` says that the next stage would have cost more than the cap. What was bought on the way to it is paid;
-    * `trees_finished` counts the trees that take part in the stage at which the row stopped; 0 for models that are no trees.
+    * `trees_finished` counts the trees of a row that some stage has predicted; 0 for models that are no trees.
 
     Parameters
     ----------

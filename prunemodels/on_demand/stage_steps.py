@@ -93,17 +93,14 @@ class SetSteps:
 
 @dataclass(frozen=True, eq=False)
 class TreeSteps:
-    """Stages along the trees of one model, whose values are numbers; they ask feature by feature, as forests do."""
+    """Stages along the trees of one forest; they ask feature by feature, as forests do."""
 
     stages: TreeStages
     plan: Plan  # the features that are tested by splits that some stage in use keeps
 
     orders: ClassVar[type[Orders]] = Orders
 
-    @property
-    def guesses(self) -> bool:
-        """Whether the first stage has an answer without all of its features: the nodes of forests have values."""
-        return self.stages.link == "mean"
+    guesses: ClassVar[bool] = True  # the first stage has an answer without all of its features: nodes have values
 
     def start(self, n: int) -> Place:
         """All rows at the roots."""
@@ -129,15 +126,15 @@ class TreeSteps:
 
     def output(self, s: int, place: Place, cells: Table) -> StageOutput:
         """The output by the nodes that the rows have reached."""
-        return self.stages.output_at(s, place.node.T)
+        return self.stages.output_at(place.node.T)
 
     def misfits(self, column: int, values: Table) -> dict[int, str]:
         """None: `read` takes numbers alone."""
         return {}
 
     def n_trees(self, stage: Rows) -> Rows:
-        """Number of trees that take part in each of the stages."""
-        return np.searchsorted(np.sort(self.stages.joins), stage, side="right")
+        """All trees take part in every stage, none before the first."""
+        return np.where(stage >= 0, self.stages.ensemble.n_trees, 0)
 
 
 StageSteps = SetSteps | TreeSteps

@@ -28,15 +28,14 @@ class Item:
 class Purchase:
     """What is new at one stage: items with a price that it is the first to need, features that it is the first to read.
 
-    `model` is the kind of the stage's own model, and how many features it reads; None for stages that walk the same trees, of
-    which `splits` and `trees` are the numbers that the stage is the first to use.
+    `model` is the kind of the stage's own model, and how many features it reads; None for stages that walk the same trees, and
+    `splits` is the number of those that the stage is the first to keep.
     """
 
     items: tuple[Item, ...]
     features: tuple[str, ...]
     model: tuple[str, int] | None
     splits: int | None
-    trees: int | None
 
     @property
     def price(self) -> float:
@@ -48,12 +47,12 @@ def purchases(stages: Stages, names: Sequence[str] | None) -> tuple[Purchase, ..
     """What is new at every stage, by the names of the columns; None for stages that do not say what they read."""
     if isinstance(stages, SetStages):
         read = [columns.tolist() for columns in stages.features]
-        more: list[tuple[Any, Any, Any]] = [((_kind(m), len(f)), None, None) for m, f in zip(stages.models, read, strict=True)]
+        more: list[tuple[Any, Any]] = [((_kind(m), len(f)), None) for m, f in zip(stages.models, read, strict=True)]
     elif isinstance(stages, TreeStages):
         e, n = stages.ensemble, stages.n_stages
         first = np.where(e.is_split, stages.first_stage, n)
         read = [e.feature[first == s].tolist() for s in range(n)]
-        more = [(None, len(read[s]), int((stages.joins == s).sum())) for s in range(n)]
+        more = [(None, len(read[s])) for s in range(n)]
     else:
         return None
     items = stages.items

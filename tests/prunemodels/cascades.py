@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import (
-    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -20,10 +19,9 @@ from sklearn.ensemble import (
 import prunemodels as pm
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
-from prunemodels.exits.tree_stages import staged_model, trees_as_stages
 
-Kind = Literal["prunings", "three classes", "numbers", "rounds", "sets", "sets of numbers"]
-KINDS: tuple[Kind, ...] = ("prunings", "three classes", "numbers", "rounds", "sets", "sets of numbers")
+Kind = Literal["prunings", "three classes", "numbers", "sets", "sets of numbers"]
+KINDS: tuple[Kind, ...] = ("prunings", "three classes", "numbers", "sets", "sets of numbers")
 
 NAMES = tuple("abcdefgh")
 ITEMS = pm.CostItems.from_items(
@@ -67,19 +65,14 @@ def case(kind: Kind) -> Case:
         path = cascade.exit_path_
     else:
         options: Any = {"random_state": 0}
-        if kind == "rounds":
-            model = GradientBoostingClassifier(n_estimators=12, max_depth=2, random_state=0).fit(X[train], y[train])
-            fitted = pm.CascadeClassifier(staged_model(model, [1, 4, 12], costs=ITEMS), **options).fit(X[valid], y[valid])
-            path = fitted.exit_path_
-        elif numbers:
-            trees = pm.read_forest(RandomForestRegressor(6, max_depth=4, random_state=1).fit(X[train], y[train]))
-            stages = trees_as_stages(trees, ITEMS, [2, 4, 6], evaluation_cost=0.01)
-            path = pm.CascadeRegressor(stages, random_state=1).fit(X[valid], y[valid]).exit_path_
-        else:
-            grown = RandomForestClassifier(5, max_depth=4, random_state=0).fit(X[train], y[train])
-            problem = pm.problem_from_forest(grown, X[valid], costs=ITEMS, evaluation_cost=0.01)
-            options |= {"doubt": "margin", "n_levels": 12, "n_stages": 5}
-            path = pm.exit_path(pm.pruning_path(problem), X[valid], y[valid], **options)
+        options |= {"n_stages": 3} if numbers else {"doubt": "margin", "n_levels": 12, "n_stages": 5}
+        forest = (
+            RandomForestRegressor(6, max_depth=4, random_state=1)
+            if numbers
+            else RandomForestClassifier(5, max_depth=4, random_state=0)
+        )
+        problem = pm.problem_from_forest(forest.fit(X[train], y[train]), X[valid], costs=ITEMS, evaluation_cost=0.01)
+        path = pm.exit_path(pm.pruning_path(problem), X[valid], y[valid], **options)
         cascade = path.at_row(0)
     return Case(cascade, path, X[test], y[test])
 

@@ -66,7 +66,7 @@ def test_a_curve_is_the_path(kind: Kind) -> None:
         tradeoff_curve(known.path, known.X, known.y, loss=lambda a, b: 0.0)
 
 
-@pytest.mark.parametrize("kind", ["prunings", "rounds", "sets"])
+@pytest.mark.parametrize("kind", ["prunings", "sets"])
 def test_evaluate_knows_the_prices(kind: Kind) -> None:
     """Cost and error are those of the fitted cascade, and the features are those that an on-demand walk is told to bring."""
     known = case(kind)

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -25,16 +24,14 @@ from prunemodels.exits import forest_exits
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import StageTable, table_of
 from prunemodels.exits.table_preparation import TableColumns
-from prunemodels.exits.tree_stages import prunings_as_stages, staged_model, trees_as_stages
-from prunemodels.rivals.cegb import CEGBClassifier
-from prunemodels.rivals.greedy_miser import GreedyMiserRegressor
+from prunemodels.exits.tree_stages import prunings_as_stages
 from tests.prunemodels.cascades import case
 from tests.prunemodels.exits import test_any_table as raw
 from tests.prunemodels.exits.tables import NoWeights
 from tests.prunemodels.exits.test_cascades import NAMES, QUICK, TABLE, X, Y
 from tests.prunemodels.exits.test_exit_path import trained
 from tests.prunemodels.exits.test_learning import two_stages
-from tests.prunemodels.exits.test_tree_stages import XC, YC, boosted
+from tests.prunemodels.exits.test_tree_stages import kept_whole
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.on_demand import test_pipelines
 
@@ -185,8 +182,6 @@ def of_table() -> Any:
 
 
 OF_TOWN = make_pipeline(make_column_transformer((OneHotEncoder(), ["town"])), LogisticRegression())
-ODD = GradientBoostingClassifier(n_estimators=2, init=LogisticRegression()).fit(XC, YC)
-NO_ROUNDS = "has no rounds that can be stages"
 KNOWN = SetStages((DecisionTreeClassifier().fit(X, Y),), (np.arange(6),), CostItems.plain([1] * 6), np.array(["no", "yes"]))
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (
@@ -212,10 +207,6 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: stages([0], []), "split 1 is kept from stage 0 on, its parent from stage 1"),
     (lambda: table_of(stages(), trained("two", "plain")[2]), "there is no stage; give at least one"),
     (
-        lambda: replace(trees_as_stages(nested()[1], 1, [1, 3]), joins=np.ones(3, dtype=np.int32)),
-        "no tree takes part in the first stage",
-    ),
-    (
         lambda: stage_table(cost=two_stages()[0].cost[::-1]),
         "not nested: row 0 has bought for 1 by stage 0 and for 0 by stage 1; each stage must keep",
     ),
@@ -226,23 +217,9 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     *(
         (lambda ask=ask: ask(fitted("random forest, named features")), "X has the column 'e' in place 0")
         for ask in (
-            lambda model: trees_as_stages(pm.read_forest(model.forest), 1, [1, 2]).costs(model.X[list("edcba")]),
-            lambda model: trees_as_stages(pm.read_forest(model.forest), 1, [1, 2]).output(0, model.X[list("edcba")]),
+            lambda model: kept_whole(pm.read_forest(model.forest)).costs(model.X[list("edcba")]),
+            lambda model: kept_whole(pm.read_forest(model.forest)).output(0, model.X[list("edcba")]),
         )
-    ),
-    # rounds of boosted models
-    *(
-        (lambda model=model: staged_model(model, [1]), f"{type(model).__name__} {NO_ROUNDS}")
-        for model in (RandomForestClassifier(), HistGradientBoostingClassifier(), "model")
-    ),
-    *(
-        (lambda model=model: staged_model(model, [1]), f"the {type(model).__name__} is not fitted")
-        for model in (CEGBClassifier(), GreedyMiserRegressor(), GradientBoostingClassifier())
-    ),
-    (lambda: staged_model(ODD, [1]), "starts from the predictions of a LogisticRegression .* train with init=None"),
-    *(
-        (lambda rounds=rounds: staged_model(boosted("GreedyMiser", 2), rounds), "rounds is .*; give rising numbers from 0 to 7")
-        for rounds in ([], [3, 1], [1, 1], [-1, 2], [1, 8])
     ),
     # raw columns
     (lambda: of_people(age=np.inf), "the column 'age' is infinite in the row 0; clip it"),

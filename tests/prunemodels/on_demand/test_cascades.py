@@ -50,8 +50,7 @@ def random_cascade(seed: int) -> Random:
     for h in range(trees.n_nodes):  # parents stand before their children
         if trees.parent[h] >= 0:
             first[h] = max(first[h], first[trees.parent[h]])
-    joins = np.zeros(trees.n_trees, dtype=np.int32)
-    stages = TreeStages(trees, given_trees.costs, tuple(given_trees.evaluation), first, joins, n_stages)
+    stages = TreeStages(trees, given_trees.costs, tuple(given_trees.evaluation), first, n_stages)
     doubts = np.sort(np.concatenate([Unsure()(s, stages.output(s, given_trees.X), None) for s in range(n_stages)]))
     theta = np.sort(rng.choice(doubts, (n_stages - 1, 4)), axis=1)
     steps = np.minimum.accumulate(np.sort(rng.integers(0, 6, n_stages - 1))[::-1]) if n_stages > 1 else np.zeros(0, int)

@@ -124,7 +124,7 @@ def test_a_cascade(driver: Driver, seed: int) -> None:
     assert driver is torn or len(spy.asked()) == len(set(spy.asked()))
 
 
-@looped("kind", ["prunings", "rounds", "sets"])
+@looped("kind", ["prunings", "sets"])
 def test_a_fitted_cascade(kind: Any) -> None:
     """Of every kind, by its caller, one feature at a time, and in requests of few rows."""
     known = case(kind)

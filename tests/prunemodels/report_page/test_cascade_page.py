@@ -17,7 +17,6 @@ from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.policy import ExitPolicy
-from prunemodels.exits.tree_stages import trees_as_stages
 from prunemodels.report_page import report_page, write_report
 from prunemodels.statements.wording import amount, error
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
@@ -263,8 +262,8 @@ def test_many_stages_make_a_small_page() -> None:
     """Twenty stages of a forest on 64 features, hundreds of examples: the page stays below 150 kB, and lists of items are cut."""
     X, y = load_digits(return_X_y=True)
     forest = RandomForestClassifier(20, max_depth=6, random_state=0).fit(X[:600], y[:600])
-    stages = trees_as_stages(pm.read_forest(forest), 1, range(1, 21))
-    model = pm.CascadeClassifier(stages, lam=1e-4, doubt="margin", random_state=0).fit(X[600:900], y[600:900])
+    path = pm.pruning_path(pm.problem_from_forest(forest, X[600:900], costs=1))
+    model = pm.exit_path(path, X[600:900], y[600:900], n_stages=20, doubt="margin", random_state=0).at_lam(1e-4)
     page = report_page(model, X[900:], y[900:])
     assert len(page.encode()) < 150_000
     assert re.search(r"20 of \d+ items are shown, those that most examples bought", page)
