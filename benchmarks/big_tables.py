@@ -124,7 +124,7 @@ def measure(way: str, folder: Path) -> list[str]:
 def _told(found: pm.PruningProblem | pm.Solution) -> str:
     """The size of an instance, or the rounds of a solve, with a digest that is the same for the same answer."""
     if isinstance(found, pm.PruningProblem):
-        return f"{found.n_usage_arcs:,} usage arcs, {_digest(found.routing.order)}"
+        return f"{found.n_usage_arcs:,} usage arcs, {_digest(found.usage.routing.order)}"
     assert found.pruning is not None
     rounds, seconds = found.stats["iterations"], found.stats["seconds"]
     each = f"{seconds / rounds:.2f} s each" if rounds else "a cut"

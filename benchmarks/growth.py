@@ -136,7 +136,7 @@ def answers(
     """Solve an instance with every engine: the columns of `INSTANCE`, those of `pm.compare`, and ``usable``."""
     found = pm.compare(problem, lam, engines, time_limit=limit, isolate=isolate)
     ensemble, optimum = problem.ensemble, float(found["value"].min())
-    facts = [size, problem.n_rows, ensemble.n_trees, ensemble.n_splits, problem.n_usage_arcs, float(lam), optimum]
+    facts = [size, problem.usage.n_rows, ensemble.n_trees, ensemble.n_splits, problem.n_usage_arcs, float(lam), optimum]
     what = pd.DataFrame([facts] * len(found), columns=list(INSTANCE)).astype(INSTANCE)
     ended = found["status"].isin(["optimal", "feasible"]) & (found["stopped"] == "converged") & (found["seconds"] <= limit)
     return pd.concat([what, found.assign(usable=ended)], axis=1)

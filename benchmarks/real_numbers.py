@@ -214,7 +214,7 @@ def at_lambdas(problem: PruningProblem, path: PruningPath | None, n_lambdas: int
     """(1) to (3), and the seconds of `solve`."""
     lams = [0.001, 0.01, 0.1] if path is None else lambdas(path, n_lambdas)
     above = below = of_solve = of_path = 0.0
-    optima = ExactOptima(problem) if problem.n_rows <= EXACT_ROWS else None
+    optima = ExactOptima(problem) if problem.usage.n_rows <= EXACT_ROWS else None
     exactly = {lams[k] for k in np.linspace(0, len(lams) - 1, EXACT_LAMBDAS).astype(int)} if lams and optima else set()
     started, optimal = time.perf_counter(), 0
     found = [pm.solve(problem, lam=lam) for lam in lams]

@@ -92,9 +92,9 @@ def measure(name: str, shape: Shape, out: Path, n_edges: int = 0) -> dict[str, A
     price_sharing(warm, 1e-9)
     started = time.perf_counter()
     problem = pm.problem_from_forest(forest, X, costs=list(shape.prices))
-    say(seconds_to_build=round(time.perf_counter() - started, 1), training_rows=shape.n_train, cost_rows=problem.n_rows)
+    say(seconds_to_build=round(time.perf_counter() - started, 1), training_rows=shape.n_train, cost_rows=problem.usage.n_rows)
     say(trees=problem.ensemble.n_trees, splits=problem.ensemble.n_splits, usage_arcs=problem.n_usage_arcs)
-    unit = problem.n_rows / (shape.trees * float(problem.errors.components[0].weight[0]))
+    unit = problem.usage.n_rows / (shape.trees * float(problem.errors.components[0].weight[0]))
     _one(problem, float(f"{shape.one * unit:.4g}"), say)  # few digits, so that integers at this lambda are exact
     if n_edges:
         _whole(problem, n_edges, out / f"parts-{stem}-{shape.n_cost}", say)

@@ -108,7 +108,7 @@ def _closures(forest: Forest, children: list[list[int]], h: int) -> Iterator[tup
 
 def _costs(problem: Core, kept: NDArray[np.bool_]) -> NDArray[Any]:
     """Cost of every pruning, purchase by purchase."""
-    arcs, price = problem.usage_arcs(), problem.purchase_price()
+    arcs, price = problem.usage.arcs(), problem.purchase_price()
     cost: NDArray[Any] = kept @ problem.numbers.evaluation
     for purchase in np.unique(arcs.head):
         users = arcs.tail[arcs.head == purchase]

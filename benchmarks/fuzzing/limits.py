@@ -69,8 +69,8 @@ def _judge_answer(
 def drawn(instance: Enumerated, rng: np.random.Generator) -> tuple[list[Limit], list[Uses]]:
     """One to four different limits, and what each pruning uses of them."""
     problem, names = instance.problem, instance.problem.costs.names
-    rows = problem.rows[rng.random(problem.n_rows) < 0.5]
-    rows = rows if rows.size else problem.rows[:1]
+    rows = problem.usage.rows[rng.random(problem.usage.n_rows) < 0.5]
+    rows = rows if rows.size else problem.usage.rows[:1]
     other = {name: Fraction(int(rng.integers(0, 30)), int(rng.integers(1, 8))) for name in names}
     item = str(rng.choice(names))
     kinds = [
@@ -118,9 +118,9 @@ def _uses(instance: Enumerated, limit: Limit) -> Uses:
         amounts = [Fraction(int(name == limit.of)) for name in problem.costs.names] if shared else list(problem.costs.prices)
     else:
         shared, amounts = False, [Fraction(limit.of.get(name, 0)) for name in problem.costs.names]
-    rows = problem.rows if limit.rows is None else limit.rows
-    place = {int(row): i for i, row in enumerate(problem.rows)}
-    weight = [Fraction(repr(float(problem.weights[place[int(r)]]))) for r in rows]
+    rows = problem.usage.rows if limit.rows is None else limit.rows
+    place = {int(row): i for i, row in enumerate(problem.usage.rows)}
+    weight = [Fraction(repr(float(problem.usage.weights[place[int(r)]]))) for r in rows]
     found = []
     for kept in instance.kept:
         used = _row_uses(problem, kept, rows, amounts, evaluated=limit.of == "cost", everybody=not shared)
@@ -154,7 +154,7 @@ def _row_uses(
             while kept[h]:
                 f = int(ensemble.feature[h])
                 items |= set(costs.needs[f])
-                used += problem.evaluation[f] if evaluated else 0
+                used += problem.usage.evaluation[f] if evaluated else 0
                 h = int(ensemble.left[h] if X[row, f] <= ensemble.threshold[h] else ensemble.right[h])
         found.append(used + sum((amounts[m] for m in items), Fraction(0)))
     return found

@@ -459,7 +459,7 @@ def _wrong_data(content: bytes, answer: Any) -> str | None:
 
 
 def _chunked(place: Path) -> Any:
-    return pm.tables.problem_from_table(_forests()[0], place, costs=1.0).n_rows
+    return pm.tables.problem_from_table(_forests()[0], place, costs=1.0).usage.n_rows
 
 
 def _arrow_tables(ending: str) -> tuple[bytes, ...]:

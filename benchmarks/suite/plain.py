@@ -46,7 +46,7 @@ def raw_cut(problem: PruningProblem, lam: float | Fraction) -> Callable[[], NDAr
 
 def network(problem: PruningProblem, lam: Fraction) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], int, int]:
     """The arcs of (1) as tails, heads and capacities; source and sink. Nodes are numbered as the ensemble's, then purchases."""
-    objective, arcs, splits = integer_objective(problem, lam), problem.usage_arcs(), problem.splits
+    objective, arcs, splits = integer_objective(problem, lam), problem.usage.arcs(), problem.usage.splits
     profit, parent = objective.profits(splits), problem.ensemble.parent[splits]
     bought, place = np.unique(arcs.head, return_inverse=True)
     purchase = (problem.ensemble.n_nodes + np.arange(bought.size)).astype(np.int32)

@@ -165,10 +165,10 @@ def instance(data: str, setting: Setting, rows: int | None = None) -> tuple[str,
     if setting.quick:
         small = FORESTS[data].small
         problem = shipped(small, trees=10, rows=100 if rows is None else rows)
-        return f"{small.replace('_', ' ')}, {problem.n_rows} rows", problem
+        return f"{small.replace('_', ' ')}, {problem.usage.n_rows} rows", problem
     forest, X = joblib.load(forest_file(data, setting.folder))
     problem = pm.problem_from_forest(forest, X[:rows], costs=1)
-    return f"{FORESTS[data].title}, {problem.n_rows:,} rows", problem
+    return f"{FORESTS[data].title}, {problem.usage.n_rows:,} rows", problem
 
 
 def lambdas(data: str, problem: pm.PruningProblem, setting: Setting) -> list[tuple[str, Lam]]:

@@ -81,7 +81,7 @@ class NestedPrunings(NestedRows, Shown):
     def purchase_rows(self) -> NDArray[np.int32]:
         """In how many rows, from the first on, a purchase is paid, for every purchase."""
         p = self.problem
-        return np.maximum(p.usage.highest_user(p.splits, self.rows_kept), 0)
+        return np.maximum(p.usage.highest_user(p.usage.splits, self.rows_kept), 0)
 
     @property
     def units(self) -> tuple[Fraction, Fraction]:
@@ -289,8 +289,8 @@ def exact_costs(
     """
     exact = core.exact_numbers
     if purchase_rows is None:
-        purchase_rows = np.maximum(core.usage.highest_user(core.splits, rows_kept), 0)
-    total = row_sums(n_rows, rows_kept[core.splits], exact.evaluation[core.splits])
+        purchase_rows = np.maximum(core.usage.highest_user(core.usage.splits, rows_kept), 0)
+    total = row_sums(n_rows, rows_kept[core.usage.splits], exact.evaluation[core.usage.splits])
     if core.numbers.exact:
         return tuple(map(int, row_sums(n_rows, purchase_rows, core.purchase_price()) + total))
     # item by item: an array of long integers for all purchases would be too large
@@ -308,7 +308,7 @@ def sums_in_rows(
     rows: NestedPrunings, of_splits: NDArray[Amount], of_purchases: NDArray[Amount] | None = None
 ) -> NDArray[Amount]:
     """For every row the sum over its splits of amounts of shape (n,), and over the purchases that they need, if given."""
-    splits = rows.problem.splits
+    splits = rows.problem.usage.splits
     kept = row_sums(len(rows), rows.rows_kept[splits], of_splits[splits])
     return kept if of_purchases is None else row_sums(len(rows), rows.purchase_rows, of_purchases) + kept
 
@@ -321,8 +321,8 @@ def level_sets(problem: PruningProblem, y: NDArray[np.float64]) -> PruningSequen
     y
         float64, shape (n,); what stands at leaves does not matter.
     """
-    values, rank = np.unique(np.maximum(y[problem.splits], 0.0), return_inverse=True)
+    values, rank = np.unique(np.maximum(y[problem.usage.splits], 0.0), return_inverse=True)
     positive = values[values > 0]
     level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
-    level[problem.splits] = rank + (positive.size + 1 - values.size)
+    level[problem.usage.splits] = rank + (positive.size + 1 - values.size)
     return PruningSequence(problem, level, np.append(positive, np.inf), "theta", "level set")

@@ -17,8 +17,8 @@ from formulations.instance.usage import Usage
 
 def first_alike(problem: PruningProblem, members: NDArray[np.int64]) -> NDArray[np.int64]:
     """Places among the members of one example for each way through the forest, ascending."""
-    ensemble, routing = problem.ensemble, problem.routing
-    ends = np.empty((ensemble.n_trees, problem.n_rows), dtype=np.int64)
+    ensemble, routing = problem.ensemble, problem.usage.routing
+    ends = np.empty((ensemble.n_trees, problem.usage.n_rows), dtype=np.int64)
     for h in np.flatnonzero(~ensemble.is_split).tolist():
         ends[ensemble.tree_of[h], routing.order[ensemble.tree_of[h], routing.start[h] : routing.stop[h]]] = h
     _, first = np.unique(ends[:, members], axis=1, return_index=True)

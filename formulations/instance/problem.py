@@ -24,10 +24,7 @@ from formulations.instance.forest import Forest
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.numbers import Numbers, engine_numbers, exact_numbers, real_gains
 from formulations.instance.reduction import Groups, Ties, reduced_errors, reduced_numbers, reduced_usage
-from formulations.instance.routing import Routing
-from formulations.instance.row_blocks import RowBlocks
 from formulations.instance.usage import ForestUsage, Usage
-from formulations.instance.usage_arcs import UsageArcs
 from formulations.shown import Card, Shown
 
 
@@ -40,7 +37,7 @@ class Core:
     Parameters
     ----------
     usage
-        trees, prices and cost sample: what any set of kept splits costs. Its main attributes are attributes here too.
+        trees, prices and cost sample: what any set of kept splits costs.
     errors
         e_h of every node and W_t of every tree, each >= 0. Gains may be negative all the same: on data that a tree was not grown
         on, the children of a split can be wrong more often than the split itself.
@@ -93,10 +90,6 @@ class Core:
         own = self.numbers if numbers is None else numbers
         return self.usage.by_purchase(own.price, own.weight, own.price * own.weight.sum())
 
-    def usage_arcs(self, nodes: NDArray[np.int32] | None = None) -> UsageArcs:
-        """Usage arcs of the given splits (default: all), in canonical order."""
-        return self.usage.arcs(nodes)
-
     @property
     def ensemble(self) -> Forest:
         """The trees."""
@@ -106,46 +99,6 @@ class Core:
     def costs(self) -> CostItems:
         """Items, prices, and what each feature needs."""
         return self.usage.costs
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """The weights of these rows."""
-        return self.usage.weights
-
-    @property
-    def evaluation(self) -> tuple[Fraction, ...]:
-        """Price of evaluating one split, for each feature."""
-        return self.usage.evaluation
-
-    @property
-    def routing(self) -> Routing:
-        """Which rows reach which node."""
-        return self.usage.routing
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of positive weight in the cost sample."""
-        return self.usage.n_rows
-
-    @property
-    def n_purchases(self) -> int:
-        """Numbers that `UsageArcs.head` can take."""
-        return self.usage.n_purchases
-
-    @property
-    def splits(self) -> NDArray[np.int32]:
-        """The internal nodes, ascending."""
-        return self.usage.splits
-
-    @property
-    def evaluation_price(self) -> NDArray[np.float64]:
-        """What keeping each split adds to the evaluation cost, shape (n,)."""
-        return self.usage.evaluation_price
-
-    @property
-    def row_blocks(self) -> RowBlocks:
-        """The routing, cut into blocks of rows that fit a cache."""
-        return self.usage.row_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +110,7 @@ class PruningProblem(Core, Shown):
     Parameters
     ----------
     usage
-        trees, prices and cost sample: what any set of kept splits costs. Its main attributes are attributes here too.
+        trees, prices and cost sample: what any set of kept splits costs.
     errors, numbers
         as of `Core`.
 
@@ -166,7 +119,7 @@ class PruningProblem(Core, Shown):
     >>> from prunemodels.example import problem
     >>> problem
     PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
-    >>> problem.n_rows, problem.n_usage_arcs, problem.costs.names[:2]
+    >>> problem.usage.n_rows, problem.n_usage_arcs, problem.costs.names[:2]
     (150, 3800, ('radius', 'texture'))
     """
 
@@ -247,13 +200,8 @@ class PruningProblem(Core, Shown):
         """The cost sample as it was given."""
         return self.usage.X
 
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """The rows of X with positive weight."""
-        return self.usage.rows
-
     def _card(self) -> Card:
-        e, rows = self.ensemble, f"{self.n_rows:,} examples"
+        e, rows = self.ensemble, f"{self.usage.n_rows:,} examples"
         prices = sorted(float(price) for price in self.costs.price)
         priced = f"{prices[0]:g}" if prices[0] == prices[-1] else f"{prices[0]:g} to {prices[-1]:g}"
         return Card(
@@ -268,7 +216,7 @@ class PruningProblem(Core, Shown):
         )
 
     def __repr__(self) -> str:
-        return f"PruningProblem({self.ensemble!r}, {self.n_rows:,} cost rows, {self.n_usage_arcs:,} usage arcs)"
+        return f"PruningProblem({self.ensemble!r}, {self.usage.n_rows:,} cost rows, {self.n_usage_arcs:,} usage arcs)"
 
 
 @dataclass(frozen=True, eq=False)

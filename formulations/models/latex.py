@@ -78,7 +78,7 @@ class _Writer:
         self.used = set[str]()
         ensemble = model.problem.ensemble
         parent = {h: p for h, p in enumerate(ensemble.parent.tolist()) if p >= 0}
-        feature = {h: ensemble.names[int(ensemble.feature[h])] for h in model.problem.splits.tolist()}
+        feature = {h: ensemble.names[int(ensemble.feature[h])] for h in model.problem.usage.splits.tolist()}
         self.functions = {"h": ("par", parent), "k": ("f", feature)}
 
     def family(self, part: Any, members: Mapping[Any, Any], *, defines: bool = False) -> list[str]:

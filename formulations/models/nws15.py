@@ -176,7 +176,7 @@ def _within(problem: PruningProblem, limits: list[Limit], *, relax: bool, merge:
 def build_closure(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bool = False) -> pyo.ConcreteModel:
     """The closure form, for one tree or many: a maximum closure, written as a minimisation."""
     columns = usage_columns(problem, merge=merge)
-    ensemble, splits = problem.ensemble, problem.splits
+    ensemble, splits = problem.ensemble, problem.usage.splits
     m: Any = pyo.ConcreteModel("closure")
     m.problem = problem
     m.NODES = pyo.RangeSet(0, ensemble.n_nodes - 1, doc="nodes of all trees")
@@ -201,7 +201,7 @@ def build_closure(problem: PruningProblem, *, lam: Price, relax: bool = False, m
         return (1 if parent < 0 else m.y[parent]) - (m.y[h] if ensemble.is_split[h] else 0)
 
     m.kept = pyo.Expression(m.SPLITS, rule=lambda m, h: m.y[h], doc="y_h, as in the other models")
-    gain, evaluation = problem.gain.tolist(), problem.evaluation_price.tolist()
+    gain, evaluation = problem.gain.tolist(), problem.usage.evaluation_price.tolist()
     roots = float(problem.node_error[ensemble.roots].sum())
     m.error = pyo.Expression(expr=roots - pyo.quicksum(gain[h] * m.y[h] for h in m.SPLITS), doc="by the gains of the kept splits")
     _add_cost(m, {h: m.y[h] * evaluation[h] for h in splits.tolist() if evaluation[h]})
@@ -247,7 +247,7 @@ def trees_model(problem: PruningProblem, title: str, *, relax: bool) -> Any:
     def leaf(m: Any, h: int) -> Any:
         return m.stopped[h] == 1
 
-    splits = problem.splits.tolist()
+    splits = problem.usage.splits.tolist()
     m.kept = pyo.Expression(splits, rule=lambda m, h: 1 - m.stopped[h], doc="y_h = 1 - sum of z over h and what is above it")
     return m
 

@@ -58,7 +58,7 @@ class PurchaseColumns:
 
 def usage_columns(problem: PruningProblem, *, merge: bool = False) -> PurchaseColumns:
     """Variables and arcs by (1)."""
-    arcs = problem.usage_arcs()
+    arcs = problem.usage.arcs()
     return _columns(problem, arcs, arcs.tail, merge=merge)
 
 
@@ -67,9 +67,9 @@ def naive_columns(problem: PruningProblem, *, merge: bool = False) -> PurchaseCo
     met, user = items_above(problem)
     once = problem.costs.paid_once
     below = np.flatnonzero(problem.ensemble.parent >= 0).astype(np.int32)
-    arcs = usage_arcs(met, problem.routing, problem.ensemble.tree_of, once, below)
+    arcs = usage_arcs(met, problem.usage.routing, problem.ensemble.tree_of, once, below)
     of_node = np.repeat(np.arange(problem.ensemble.n_nodes), np.diff(met.start))
-    times = np.where(once[met.item], 1, problem.routing.counts()[of_node])
+    times = np.where(once[met.item], 1, problem.usage.routing.counts()[of_node])
     return _columns(problem, arcs, np.repeat(user, times), merge=merge)
 
 
@@ -92,7 +92,7 @@ def items_above(problem: PruningProblem) -> tuple[Charges, NDArray[np.int32]]:
 
 def _columns(problem: PruningProblem, arcs: UsageArcs, user: NDArray[np.int32], *, merge: bool) -> PurchaseColumns:
     """Number the purchases that occur, in the order of their numbers, merged or not."""
-    used = np.zeros(problem.n_purchases, dtype=bool)
+    used = np.zeros(problem.usage.n_purchases, dtype=bool)
     used[arcs.head] = True
     purchase = np.flatnonzero(used).astype(np.int32)
     of_purchase = np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
@@ -106,9 +106,11 @@ def _columns(problem: PruningProblem, arcs: UsageArcs, user: NDArray[np.int32], 
         node, user, column = node[merged.arc], user[merged.arc], place[column[merged.arc]]
         of_purchase[purchase] = place
         purchase = purchase[stays]
-    per_row = problem.costs.n_items * problem.n_rows  # purchases that are paid once for all rows have the numbers from here on
-    item = np.where(purchase < per_row, purchase // problem.n_rows, purchase - per_row).astype(np.int32)
-    row = np.where(purchase < per_row, purchase % problem.n_rows, FOR_ALL).astype(np.int32)
+    per_row = (
+        problem.costs.n_items * problem.usage.n_rows
+    )  # purchases that are paid once for all rows have the numbers from here on
+    item = np.where(purchase < per_row, purchase // problem.usage.n_rows, purchase - per_row).astype(np.int32)
+    row = np.where(purchase < per_row, purchase % problem.usage.n_rows, FOR_ALL).astype(np.int32)
     return PurchaseColumns(node, column, user, purchase, price, of_purchase, item, row)
 
 

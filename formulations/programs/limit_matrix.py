@@ -52,7 +52,7 @@ def limit_matrix(rows: LimitRows, *, relax: bool = False, merge: bool = True) ->
     """The closure form with the rows (1); without `relax` these are those of (2)."""
     problem = rows.metered
     closure = closure_matrix(problem, lam=0, relax=relax, merge=merge)
-    prices = sparse.hstack([rows.of_splits()[:, problem.splits], rows.of_purchases(usage_columns(problem, merge=merge))])
+    prices = sparse.hstack([rows.of_splits()[:, problem.usage.splits], rows.of_purchases(usage_columns(problem, merge=merge))])
     block = Block("budget", (np.arange(len(rows.rows)),))
     program = replace(
         closure,

@@ -91,7 +91,7 @@ class LimitRows:
         usage = replace(problem.usage, costs=costs, charges=charges_of(problem.ensemble, costs))
         ints, ones = problem.numbers, np.ones(len(place), dtype=np.int64)
         charged = np.bincount(self.of_splits().indices, minlength=problem.ensemble.n_nodes) > 0
-        weight = np.ones(problem.n_rows, dtype=np.int64)
+        weight = np.ones(problem.usage.n_rows, dtype=np.int64)
         numbers = Numbers(ints.gain, ones, weight, charged.astype(np.int64), ints.gain_unit, Fraction(1))
         return PruningProblem(usage, problem.errors, numbers)
 
@@ -110,7 +110,9 @@ class LimitRows:
         start = np.cumsum([0, *(row.members.size for row in self.rows)])
         none = np.zeros(0)
         members = np.concatenate([*(row.members for row in self.rows), none]).astype(np.int64)
-        return sparse.csr_array((np.concatenate([*mine, none]), members, start), shape=(len(self.rows), self.problem.n_rows))
+        return sparse.csr_array(
+            (np.concatenate([*mine, none]), members, start), shape=(len(self.rows), self.problem.usage.n_rows)
+        )
 
     @cached_property
     def at_most(self) -> NDArray[np.float64]:
@@ -128,7 +130,7 @@ class LimitRows:
 
     def of_purchases(self, columns: PurchaseColumns) -> sparse.csr_array:
         """What each purchase variable of the metered instance adds to each row: float64, shape (R, J), merged ones added up."""
-        n_rows = self.problem.n_rows
+        n_rows = self.problem.usage.n_rows
         per_row, for_all = np.split(columns.of_purchase, [-self.amounts.shape[1]])
         bought = np.flatnonzero(per_row >= 0)
         item, row = np.divmod(bought, n_rows)
@@ -144,8 +146,8 @@ class LimitRows:
 
     def of_splits(self) -> sparse.csr_array:
         """What keeping each split adds to each row by itself: float64, shape (R, n)."""
-        ensemble, routing = self.problem.ensemble, self.problem.routing
-        splits, found = self.problem.splits, sparse.csr_array((len(self.rows), self.problem.ensemble.n_nodes))
+        ensemble, routing = self.problem.ensemble, self.problem.usage.routing
+        splits, found = self.problem.usage.splits, sparse.csr_array((len(self.rows), self.problem.ensemble.n_nodes))
         for q, meter in enumerate(self.meters):
             mine = (self.limit_of_row == q).astype(np.float64)
             if meter.split:
@@ -157,7 +159,7 @@ class LimitRows:
             within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
             rows = routing.order[np.repeat(ensemble.tree_of[nodes], count), np.repeat(routing.start[nodes], count) + within]
             passed = (np.repeat(rate[rate > 0], count), (rows, np.repeat(nodes, count)))
-            passes = sparse.csr_array(passed, shape=(self.problem.n_rows, ensemble.n_nodes))
+            passes = sparse.csr_array(passed, shape=(self.problem.usage.n_rows, ensemble.n_nodes))
             found = found + sparse.csr_array(sparse.diags_array(mine) @ sparse.csr_array(self.share @ passes))
         return sparse.csr_array(found)
 
@@ -165,14 +167,14 @@ class LimitRows:
         """(1) of every row, exactly: amounts and weights as they were given, nothing rounded."""
         metered, (by_example, once) = self.metered, self.counted
         paid = metered.usage.paid_by(pruning.kept)
-        by_row = paid[: -metered.costs.n_items].reshape(-1, self.problem.n_rows)[: by_example.size]
+        by_row = paid[: -metered.costs.n_items].reshape(-1, self.problem.usage.n_rows)[: by_example.size]
         needed = metered.usage.once(pruning.kept)[by_example.size :]
         weight, found = self._weight, [Fraction(0)] * len(self.rows)
         for q, meter in enumerate(self.meters):
             fixed = meter.constant + meter.split * pruning.n_splits
             fixed += sum((meter.once[m] for m in once[needed]), Fraction(0))
             counts = [(meter.item[m], asked) for m, asked in zip(by_example, by_row, strict=True)]
-            used, unit = _in_units([*counts, *self._evaluations(pruning, meter)], self.problem.n_rows)
+            used, unit = _in_units([*counts, *self._evaluations(pruning, meter)], self.problem.usage.n_rows)
             used = (
                 used if weight.dtype == object or used.max(initial=0) < INT64_SAFE // max(1, self._total) else used.astype(object)
             )
@@ -189,11 +191,11 @@ class LimitRows:
     @cached_property
     def _weight(self) -> NDArray[np.int64]:
         """The weights as integers, of arbitrary size where 64 bits do not hold their sum."""
-        weights, place = np.unique(self.problem.weights, return_inverse=True)
+        weights, place = np.unique(self.problem.usage.weights, return_inverse=True)
         decimals = [Fraction(repr(float(w))) for w in weights]
         unit = common_unit(decimals)
         integers = [int(d / unit) for d in decimals]
-        fits = max(integers) * self.problem.n_rows < INT64_SAFE
+        fits = max(integers) * self.problem.usage.n_rows < INT64_SAFE
         return np.array(integers, dtype=np.int64 if fits else object)[place]
 
     @cached_property
@@ -206,8 +208,12 @@ class LimitRows:
         for h in np.flatnonzero(pruning.kept).tolist() if any(meter.evaluation) else []:
             a = meter.evaluation[int(problem.ensemble.feature[h])]
             if a:
-                met = times.setdefault(a, np.zeros(problem.n_rows, dtype=np.int64))
-                met[problem.routing.order[problem.ensemble.tree_of[h], problem.routing.start[h] : problem.routing.stop[h]]] += 1
+                met = times.setdefault(a, np.zeros(problem.usage.n_rows, dtype=np.int64))
+                met[
+                    problem.usage.routing.order[
+                        problem.ensemble.tree_of[h], problem.usage.routing.start[h] : problem.usage.routing.stop[h]
+                    ]
+                ] += 1
         return list(times.items())
 
     @cached_property
@@ -223,7 +229,7 @@ class LimitRows:
     @property
     def relative_error(self) -> float:
         """By how much floating point may have changed what `of_purchases` and `of_splits` say, as a share of it."""
-        return (64 + 2 * self.problem.n_rows) * 2.0**-53
+        return (64 + 2 * self.problem.usage.n_rows) * 2.0**-53
 
     def only(self, rows: NDArray[np.int64]) -> LimitRows:
         """Some of the rows, with the same metered instance."""
@@ -248,14 +254,14 @@ def limit_rows(problem: PruningProblem, limits: Sequence[Limit]) -> LimitRows:
                 f"{name} has the name of limits[{titles[limit.title]}]; keep the smaller one, or give one of them another `name`"
             )
         titles.setdefault(limit.title, k)
-        meter = meter_of(limit, problem.costs, problem.evaluation, problem.ensemble.n_trees, name)
+        meter = meter_of(limit, problem.costs, problem.usage.evaluation, problem.ensemble.n_trees, name)
         members = members_of(problem.usage, limit, name)
         if budget_limit(limit.at_most, name) < meter.constant:
             raise InvalidInputError(f"{name}: no pruning has less than {meter.constant} of it; give at least that")
         meters.append(meter)
         if limit.each:
             firsts = members[first_alike(problem, members)]
-            found += [LimitRow(f"{limit.title}: row {problem.rows[i]}", k, np.array([i]), Fraction(0)) for i in firsts]
+            found += [LimitRow(f"{limit.title}: row {problem.usage.rows[i]}", k, np.array([i]), Fraction(0)) for i in firsts]
         else:
             found.append(LimitRow(limit.title, k, members, Fraction(0)))
     rows = LimitRows(problem, tuple(limits), tuple(meters), tuple(found))

@@ -99,13 +99,13 @@ def lp1_matrix(problem: PruningProblem, *, budget: Price, relax: bool = False, m
 
 def closure_matrix(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bool = False) -> LinearProgram:
     """(6), the maximum closure as a minimisation."""
-    ensemble, splits = problem.ensemble, problem.splits
+    ensemble, splits = problem.ensemble, problem.usage.splits
     columns = usage_columns(problem, merge=merge)
     place = np.full(ensemble.n_nodes, -1, dtype=np.int32)
     place[splits] = np.arange(splits.size, dtype=np.int32)
     below = splits[ensemble.parent[splits] >= 0]
     kept = _unit_rows(place[below], splits.size) - _unit_rows(place[ensemble.parent[below]], splits.size)
-    y = _Columns(Block("y", (splits,)), -problem.gain[splits], problem.evaluation_price[splits], problem.gain_lost[splits])
+    y = _Columns(Block("y", (splits,)), -problem.gain[splits], problem.usage.evaluation_price[splits], problem.gain_lost[splits])
     rows = [
         _Rows(Block("parent_kept", (below,)), [kept, None], -np.inf, 0.0),
         _Rows(

@@ -205,11 +205,11 @@ def _leaves_of_tree(problem: PruningProblem, t: int, *, expanded: bool) -> Ficti
     item = charges.item[first:last]
     node = np.repeat(np.arange(nodes.start, nodes.stop), np.diff(charges.start[nodes.start : nodes.stop + 1]))
     once = problem.costs.paid_once[item]
-    lowest, highest = problem.routing.start[node], problem.routing.stop[node]
+    lowest, highest = problem.usage.routing.start[node], problem.usage.routing.stop[node]
     count = np.where(once, 1, highest - lowest).astype(np.int64)
     stop = int(problem.usage.arcs_per_node[: nodes.start].sum()) + np.cumsum(count)
     start = stop - count
-    order = problem.routing.order[t]
+    order = problem.usage.routing.order[t]
     if expanded:
         place = np.arange(start[0], stop[-1]) - np.repeat(start - lowest, count) if count.size else np.zeros(0, dtype=np.int64)
         once, node, item = np.repeat(once, count), np.repeat(node, count), np.repeat(item, count)

@@ -45,8 +45,8 @@ def nws15_bound(problem: PruningProblem) -> tuple[int, int]:
     """
     if problem.costs.paid_once[problem.usage.charges.item].any():
         raise InvalidInputError("the problem has items that are paid once for all rows, for which NWS15 states no bound")
-    ensemble, n_rows, n_items = problem.ensemble, problem.n_rows, len(np.unique(problem.usage.charges.item))
-    trees, reached = ensemble.n_trees, problem.routing.counts() > 0
+    ensemble, n_rows, n_items = problem.ensemble, problem.usage.n_rows, len(np.unique(problem.usage.charges.item))
+    trees, reached = ensemble.n_trees, problem.usage.routing.counts() > 0
     met = np.diff(items_above(problem)[0].start)
     most = int(met[reached].max(initial=0))
     nodes = int(np.diff(ensemble.tree_start).max())
@@ -87,7 +87,7 @@ def _counts(problem: PruningProblem, formulation: Formulation, *, merge: bool) -
     """What the size consists of; unmerged arcs are counted from ranges of rows."""
     ensemble = problem.ensemble
     leaf_depth = ensemble.depth[~ensemble.is_split]
-    below = int((ensemble.parent[problem.splits] >= 0).sum())
+    below = int((ensemble.parent[problem.usage.splits] >= 0).sum())
     cut = int(leaf_depth.sum()) + leaf_depth.size
     trees = {"leaves": leaf_depth.size, "nodes": ensemble.n_nodes, "splits": ensemble.n_splits, "below": below, "cut": cut}
     if formulation.takes is None:
@@ -98,7 +98,7 @@ def _counts(problem: PruningProblem, formulation: Formulation, *, merge: bool) -
         on_paths = int((ensemble.depth[columns.node].astype(np.int64) + 1).sum())
         return Counts(**trees, arcs=columns.node.size, on_paths=on_paths, purchases=columns.n_columns, evaluated=evaluated)
     charges = items_above(problem)[0] if formulation.arcs == "naive" else problem.usage.charges
-    per_node = count_arcs(charges, problem.routing, problem.costs.paid_once)
-    needed = problem.usage.highest_user(problem.splits, np.zeros(ensemble.n_nodes, dtype=np.int32)) >= 0
+    per_node = count_arcs(charges, problem.usage.routing, problem.costs.paid_once)
+    needed = problem.usage.highest_user(problem.usage.splits, np.zeros(ensemble.n_nodes, dtype=np.int32)) >= 0
     arcs, on_paths = int(per_node.sum()), int((per_node * (ensemble.depth + 1)).sum())
     return Counts(**trees, arcs=arcs, on_paths=on_paths, purchases=int(needed.sum()), evaluated=evaluated)

@@ -71,7 +71,7 @@ class DrawnData:
         errors = NodeErrors((ErrorComponent(self.errors[k].astype(np.float64), w_t, source="drawn"),))
         prices = tuple(Fraction(int(c)) for c in self.prices[k])
         omega = np.zeros(n_examples(old.X))
-        omega[old.rows] = self.weights[k]
+        omega[old.usage.rows] = self.weights[k]
         return PruningProblem.build(old.ensemble, errors, old.X, replace(old.costs, prices=prices), sample_weight=omega)
 
     def objectives(self, columns: Sequence[str]) -> NDArray[np.int64]:
@@ -150,7 +150,7 @@ def draw_data(problem: PruningProblem, count: Natural, *, seed: Seed) -> DrawnDa
         errors=np.hstack([_errors_of_tree(tree, size, rng) for tree in trees]),
         sample_size=size,
         prices=rng.integers(0, 10, (count, problem.costs.n_items)) * priced,
-        weights=rng.integers(1, 4, (count, problem.n_rows)),
+        weights=rng.integers(1, 4, (count, problem.usage.n_rows)),
         rate=rng.integers(1, 10, count),
         divisor=rng.integers(1, 10, count),
     )

@@ -32,7 +32,8 @@ class Meters:
         self.limits = limits
         trees, names = problem.ensemble.n_trees, [f"limits[{k}]" for k in range(len(limits))]
         self.meters = [
-            meter_of(limit, problem.costs, problem.evaluation, trees, name) for limit, name in zip(limits, names, strict=True)
+            meter_of(limit, problem.costs, problem.usage.evaluation, trees, name)
+            for limit, name in zip(limits, names, strict=True)
         ]
         self.members = [members_of(problem.usage, limit, name) for limit, name in zip(limits, names, strict=True)]
         # by example first, then once, as certificates number their arcs
@@ -104,7 +105,7 @@ class Meters:
             raise Refuted(f"a step is about limit {k} and row {row}; there is no such row")
         members = self.members[k]
         if row is not None:
-            members = members[self.problem.rows[members] == row]
+            members = members[self.problem.usage.rows[members] == row]
             if members.size != 1:
                 raise Refuted(f"limits[{k}] is not about row {row}")
         return members

@@ -198,7 +198,7 @@ class Recount:
         item, row = divmod(purchase, self.n_rows)
         if item >= self.costs.n_items:
             return f"{self.costs.names[purchase - self.costs.n_items * self.n_rows]!r} for all rows"
-        return f"{self.costs.names[item]!r} by row {self.problem.rows[row]}"
+        return f"{self.costs.names[item]!r} by row {self.problem.usage.rows[row]}"
 
     def cost_of(self, bought: NDArray[np.bool_]) -> int:
         """Sum of (2) over some purchases; bool, shape (M N + M,)."""
@@ -231,7 +231,7 @@ class Recount:
 
 def _check_routing(routes: Routes, problem: PruningProblem) -> None:
     """Check that the problem's routing is the one recomputed from its rows."""
-    theirs = problem.routing
+    theirs = problem.usage.routing
     if theirs.order.shape != routes.order.shape or not np.array_equal(theirs.order, routes.order):
         raise Refuted(
             "the rows do not go down the trees as the problem's routing has it: X, a threshold or the routing was changed"
@@ -269,9 +269,11 @@ def _component(c: ErrorComponent, problem: PruningProblem) -> tuple[tuple[list[i
 
 def _weights(problem: PruningProblem) -> tuple[NDArray[Any], int]:
     """The rows' weights over their common denominator, int64 where sums fit it; and their sum."""
-    if problem.weights.shape != problem.rows.shape or not (problem.weights > 0).all():
-        raise InvalidInputError(f"{problem.weights.size} weights for {problem.rows.size} rows; give one above 0 for each")
-    values, place = np.unique(problem.weights, return_inverse=True)
+    if problem.usage.weights.shape != problem.usage.rows.shape or not (problem.usage.weights > 0).all():
+        raise InvalidInputError(
+            f"{problem.usage.weights.size} weights for {problem.usage.rows.size} rows; give one above 0 for each"
+        )
+    values, place = np.unique(problem.usage.weights, return_inverse=True)
     decimals = [exact(float(v), "a row's weight") for v in values]
     denominator = math.lcm(*(d.denominator for d in decimals))
     integers = [int(d * denominator) for d in decimals]
@@ -281,7 +283,7 @@ def _weights(problem: PruningProblem) -> tuple[NDArray[Any], int]:
 
 def _prices(problem: PruningProblem) -> tuple[list[int], list[int], Fraction]:
     """Prices of the items and of evaluating each feature over one common denominator."""
-    real = [exact(p, "a price") for p in (*problem.costs.prices, *problem.evaluation)]
+    real = [exact(p, "a price") for p in (*problem.costs.prices, *problem.usage.evaluation)]
     denominator = math.lcm(*(p.denominator for p in real))
     integers = [int(p * denominator) for p in real]
     return integers[: problem.costs.n_items], integers[problem.costs.n_items :], Fraction(1, denominator)

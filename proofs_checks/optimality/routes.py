@@ -71,7 +71,7 @@ def cost_rows(problem: PruningProblem, X: Any = None) -> NDArray[np.float32]:
     n_features = problem.ensemble.n_features
     if rows.ndim != 2 or rows.shape[1] != n_features:
         raise InvalidInputError(f"X has shape {rows.shape}, the trees ask for {n_features} features: give one column for each")
-    chosen = problem.rows
+    chosen = problem.usage.rows
     if chosen.size == 0 or int(chosen.min()) < 0 or int(chosen.max()) >= rows.shape[0]:
         asked = f"rows up to {chosen.max()}" if chosen.size else "no row"
         raise InvalidInputError(f"X has {rows.shape[0]} rows, the problem counts {asked} of them; give the cost sample as it was")

@@ -254,7 +254,7 @@ class SearchTree:
             if over.any():
                 o = self.meters.counted[q][1]
                 name = self.meters.recount.costs.names[q]
-                where = name if o else f"{name} by row {self.recount.problem.rows[numbers[mine[np.argmax(over)]] % n]}"
+                where = name if o else f"{name} by row {self.recount.problem.usage.rows[numbers[mine[np.argmax(over)]] % n]}"
                 raise Refuted(f"the payments for {where} are more than its price")
 
     def _own_uses(self, k: int, row: int | None) -> list[Fraction] | None:

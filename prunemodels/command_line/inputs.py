@@ -264,7 +264,7 @@ class Instance:
         """What every command on an instance tells of it."""
         problem, ensemble = self.problem, self.problem.ensemble
         told = {"forest": args.forest, "model": model_name(self.forest), "trees": ensemble.n_trees, "task": ensemble.task}
-        told |= {"measure": ensemble.measure, "data": args.data, "examples": problem.n_rows}
+        told |= {"measure": ensemble.measure, "data": args.data, "examples": problem.usage.n_rows}
         return told | {"error_source": problem.errors.source}
 
 

@@ -258,7 +258,7 @@ class PrunedForest(Shown, HoldsModel):
         """Predict while asking for features one after the other, at this problem's prices; see `OnDemandPredictor`."""
         from prunemodels.on_demand.predictor import OnDemandPredictor
 
-        evaluation = list(self.problem.evaluation)
+        evaluation = list(self.problem.usage.evaluation)
         return OnDemandPredictor(self.estimator, self.problem.costs, acquire, evaluation_cost=evaluation, **options)
 
     def _fitted_model(self) -> Any:
@@ -299,7 +299,9 @@ class PrunedForest(Shown, HoldsModel):
         """Sentences on the examples, the limits, the error and what is bought."""
         notes: list[str] = []
         if seen is None:
-            notes.append(f"Costs: mean of {count(self.problem.n_rows, 'example')}, without labels; evaluate(X, y) gives errors.")
+            notes.append(
+                f"Costs: mean of {count(self.problem.usage.n_rows, 'example')}, without labels; evaluate(X, y) gives errors."
+            )
         else:
             used = "which also chose the pruning, so the error is too low"
             which = "held out from the training" if self.held_out else used
@@ -324,10 +326,10 @@ class PrunedForest(Shown, HoldsModel):
 
     def _one_answer(self) -> float | None:
         """The error of the best answer that is the same for all validation examples; None for losses of a user's own."""
-        problem, rows = self.problem, self.problem.rows
+        problem, rows = self.problem, self.problem.usage.rows
         if problem.ensemble.judged_by is not None:
             return None
-        y, share = np.asarray(self.labels)[rows], problem.weights / problem.weights.sum()
+        y, share = np.asarray(self.labels)[rows], problem.usage.weights / problem.usage.weights.sum()
         if problem.ensemble.task == "regression":
             numbers = y.astype(np.float64)
             return float(share @ (numbers - share @ numbers) ** 2)
@@ -340,7 +342,7 @@ class PrunedForest(Shown, HoldsModel):
             "(pm.BudgetCascade*)."
         )
         problem = self.problem
-        if self.labels is None or int(problem.ensemble.is_split.sum()) * problem.n_rows > QUICK:
+        if self.labels is None or int(problem.ensemble.is_split.sum()) * problem.usage.n_rows > QUICK:
             return told
         seen = evaluate_path(self.path, problem.X, self.labels, sample_weight=problem.usage.every_weight)
         most = seen.unpruned_error + small_increase(problem.ensemble.measure, seen.unpruned_error)

@@ -168,8 +168,8 @@ def budget_for_confidence(
     chosen_by = path_of(choosing, path)
     certified, cost, bound, tested = Pruning.all_roots(choosing), 0.0, 0.0, 0
     smaller = Fraction(0)
-    order = rng.permutation(certifying.n_rows)
-    weights = certifying.weights[order]
+    order = rng.permutation(certifying.usage.n_rows)
+    weights = certifying.usage.weights[order]
     for pruning, exact_cost, x, once in _candidates(chosen_by, certifying, limit, time_limit):
         tested += 1
         largest = choosing.usage.largest_row_cost(pruning.kept)
@@ -177,7 +177,7 @@ def budget_for_confidence(
         if u > limit:
             break
         certified, smaller, bound = pruning, exact_cost, u
-        cost = once + float(np.average(x, weights=certifying.weights))
+        cost = once + float(np.average(x, weights=certifying.usage.weights))
     return CertifiedBudget(
         limit,
         confidence,
@@ -187,10 +187,10 @@ def budget_for_confidence(
         chosen_by,
         cost,
         bound,
-        choosing.n_rows,
-        certifying.n_rows,
+        choosing.usage.n_rows,
+        certifying.usage.n_rows,
         tested,
-        effective_rows(certifying.weights),
+        effective_rows(certifying.usage.weights),
     )
 
 
@@ -232,8 +232,8 @@ def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple
     added to the costs of its example once, when the walk reaches that level.
     """
     p, kept_until = certifying, path.rows_kept
-    n, split_price = p.n_rows, p.usage.split_price
-    bought_until = p.usage.highest_user(p.splits, kept_until)
+    n, split_price = p.usage.n_rows, p.usage.split_price
+    bought_until = p.usage.highest_user(p.usage.splits, kept_until)
     by_row, for_all = bought_until[: n * p.costs.n_items], bought_until[n * p.costs.n_items :]
     purchases = by_falling_end(np.flatnonzero(by_row > 0), by_row)
     evaluated = by_falling_end(np.flatnonzero((split_price > 0) & (kept_until > 0)), kept_until)
@@ -244,7 +244,9 @@ def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple
         b += added.size
         while s < evaluated.size and kept_until[evaluated[s]] > k:
             h = evaluated[s]
-            paid[p.routing.order[p.ensemble.tree_of[h], p.routing.start[h] : p.routing.stop[h]]] += split_price[h]
+            paid[p.usage.routing.order[p.ensemble.tree_of[h], p.usage.routing.start[h] : p.usage.routing.stop[h]]] += split_price[
+                h
+            ]
             s += 1
         yield k, paid.copy(), float(p.costs.price[p.costs.paid_once & (for_all > k)].sum())
 
@@ -271,7 +273,7 @@ def _choosing_and_certifying(
         raise InvalidInputError(
             "path was computed from all rows of the cost sample; leave it out, or give other rows as X_certify"
         )
-    n = problem.n_rows
+    n = problem.usage.n_rows
     certify = round(share * n)
     if min(certify, n - certify) < 2:
         raise InvalidInputError(f"{n} rows at share {share:g} leave fewer than 2 rows in one part; give more rows, or X_certify")
@@ -279,7 +281,7 @@ def _choosing_and_certifying(
     parts = (np.sort(shuffled[certify:]), np.sort(shuffled[:certify]))
     X = problem.X if hasattr(problem.X, "shape") else np.asarray(problem.X)
     choosing, certifying = (
-        on_other_rows(problem, _safe_indexing(X, problem.rows[part]), problem.weights[part]) for part in parts
+        on_other_rows(problem, _safe_indexing(X, problem.usage.rows[part]), problem.usage.weights[part]) for part in parts
     )
     return choosing, certifying
 
@@ -288,7 +290,7 @@ def _same_rows(one: PruningProblem, other: PruningProblem) -> bool:
     """Whether two cost samples hold the same rows, in whatever order; False where one is not in memory."""
     if not all(isinstance(p.X, np.ndarray | list) or hasattr(p.X, "iloc") or hasattr(p.X, "toarray") for p in (one, other)):
         return False
-    first, second = (features_of(p.ensemble, p.X)[p.rows] for p in (one, other))
+    first, second = (features_of(p.ensemble, p.X)[p.usage.rows] for p in (one, other))
     if first.shape != second.shape or not np.array_equal(np.sort(first[:, 0]), np.sort(second[:, 0]), equal_nan=True):
         return False
     return np.array_equal(first[np.lexsort(first.T)], second[np.lexsort(second.T)], equal_nan=True)

@@ -254,7 +254,7 @@ def _usage_and_kept(
         own, kept = pruned.problem, pruned.kept
         ensemble = own.ensemble
         items = own.costs if costs is None else cost_items(costs, ensemble)
-        evaluation = list(own.evaluation) if evaluation_cost is None else evaluation_cost
+        evaluation = list(own.usage.evaluation) if evaluation_cost is None else evaluation_cost
     else:
         ensemble = read_trees(fitted_model(pruned))
         if costs is None:
@@ -283,10 +283,10 @@ def held_out_changes(
     loss = problem.ensemble.loss
 
     def seen(model: Any, kept: NDArray[np.bool_]) -> tuple[SampleCost, NDArray[np.float64]]:
-        losses = forest_losses(model, problem.X, y, loss)[problem.rows]
+        losses = forest_losses(model, problem.X, y, loss)[problem.usage.rows]
         return SampleCost.of(problem.usage, kept), losses
 
     before = seen(forest, problem.ensemble.is_split)
     after = [seen(apply_pruning(Pruning(problem, k), forest), k) for k in kept]
     pairs = [((before[0], paid), (before[1], losses)) for paid, losses in after]
-    return [change_of(paid, losses, problem.weights, confidence, loss=loss) for paid, losses in pairs]
+    return [change_of(paid, losses, problem.usage.weights, confidence, loss=loss) for paid, losses in pairs]

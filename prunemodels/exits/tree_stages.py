@@ -121,4 +121,4 @@ def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.
         if lost.size:
             raise InvalidInputError(f"stages are not nested: split {lost[0]} is kept at stage {s} and not at stage {s + 1}")
         first[kept_from[s]] = s
-    return TreeStages(e, problem.costs, problem.evaluation, first, len(kept_from))
+    return TreeStages(e, problem.costs, problem.usage.evaluation, first, len(kept_from))

@@ -166,7 +166,7 @@ class _Writer:
         of = limit.of if isinstance(limit.of, str) else {name: _written(amount) for name, amount in limit.of.items()}
         rows = None
         if limit.rows is not None:
-            rows = self.put("ids", problem.rows[members_of(problem.usage, limit, f"limits[{k}]")])
+            rows = self.put("ids", problem.usage.rows[members_of(problem.usage, limit, f"limits[{k}]")])
         return {"at_most": _written(limit.at_most), "of": of, "rows": rows, "each": limit.each, "name": limit.name or limit.title}
 
     def priced(self, priced: Priced) -> dict[str, Any]:

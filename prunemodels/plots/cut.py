@@ -74,9 +74,10 @@ def closure_graph(problem: PruningProblem, lam: Price) -> nx.DiGraph:
     """
     rate, ints, ensemble = exact(lam, "lam"), problem.exact_numbers, problem.ensemble
     profit = {
-        h: int(ints.gain[h]) * ints.gain_unit - rate * int(ints.evaluation[h]) * ints.price_unit for h in problem.splits.tolist()
+        h: int(ints.gain[h]) * ints.gain_unit - rate * int(ints.evaluation[h]) * ints.price_unit
+        for h in problem.usage.splits.tolist()
     }
-    arcs, prices = problem.usage_arcs(), problem.purchase_price()
+    arcs, prices = problem.usage.arcs(), problem.purchase_price()
     price = {j: rate * int(prices[j]) * ints.price_unit for j in np.unique(arcs.head).tolist()}
     unit = Fraction(1, math.lcm(*(x.denominator for x in (*profit.values(), *price.values()))))
     graph: nx.DiGraph = nx.DiGraph(unit=unit)
@@ -97,13 +98,13 @@ def closure_graph(problem: PruningProblem, lam: Price) -> nx.DiGraph:
 
 def purchase_name(problem: PruningProblem, j: int) -> tuple[int, int | str]:
     """(m, i) of a purchase as `formulations.instance.usage_arcs` numbers it."""
-    n_items, n_rows = problem.costs.n_items, problem.n_rows
+    n_items, n_rows = problem.costs.n_items, problem.usage.n_rows
     return (j // n_rows, j % n_rows) if j < n_items * n_rows else (j - n_items * n_rows, "all")
 
 
 def source_side(pruning: Pruning) -> set[Hashable]:
     """The nodes of `closure_graph` on the source side of a pruning's cut."""
-    purchases = np.unique(pruning.problem.usage_arcs(np.flatnonzero(pruning.kept).astype(np.int32)).head)
+    purchases = np.unique(pruning.problem.usage.arcs(np.flatnonzero(pruning.kept).astype(np.int32)).head)
     splits = np.flatnonzero(pruning.kept).tolist()
     return {SOURCE, *splits, *(purchase_name(pruning.problem, j) for j in purchases.tolist())}
 
@@ -205,7 +206,7 @@ class _Plan:
         def widest(chosen: list[Arc]) -> float:
             return max((text_size(graph.edges[arc]["text"], FIGURES)[0] for arc in chosen), default=0.0)
 
-        splits, bought = problem.splits.tolist(), [node for node in graph if isinstance(node, tuple)]
+        splits, bought = problem.usage.splits.tolist(), [node for node in graph if isinstance(node, tuple)]
         rows, left_height = _split_rows(problem, graph)
         order = [*bought, *(h for h in splits if (h, SINK) in graph.edges)]
         middle = {n: rows[n] if isinstance(n, int) else float(np.mean([rows[u] for u in graph.predecessors(n)])) for n in order}
@@ -265,7 +266,7 @@ class _Plan:
 def _split_rows(problem: PruningProblem, graph: nx.DiGraph) -> tuple[dict[int, float], float]:
     """The height of each split, below that of its parent, with room for the arcs that leave it; and the height of all."""
     ensemble, rows, y, tree = problem.ensemble, {}, 0.0, -1
-    for h in problem.splits.tolist():
+    for h in problem.usage.splits.tolist():
         y += 0.25 if ensemble.tree_of[h] != tree and tree >= 0 else 0.0
         tree = int(ensemble.tree_of[h])
         leaving = sum(not isinstance(b, int) for b in graph[h])
@@ -288,7 +289,7 @@ def _title(problem: PruningProblem, node: Hashable, first: int) -> str:
     if isinstance(node, tuple):
         name = problem.costs.names[node[0]]
         item = f"feature {name}" if name.isdecimal() else name
-        return f"pay {item}" + ("" if problem.n_rows == 1 else f"\n{'all' if node[1] == 'all' else f'example {node[1]}'}")
+        return f"pay {item}" + ("" if problem.usage.n_rows == 1 else f"\n{'all' if node[1] == 'all' else f'example {node[1]}'}")
     return str(node)
 
 

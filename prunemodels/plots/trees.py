@@ -184,7 +184,7 @@ def _states(ensemble: Ensemble, kept: ArrayLike | None) -> list[str]:
 
 def _way(problem: PruningProblem, row: int) -> NDArray[np.bool_]:
     """The nodes that a row of the cost sample reaches, bool, shape (n,)."""
-    routing = problem.routing
+    routing = problem.usage.routing
     if not 0 <= row < routing.n_rows:
         raise InvalidInputError(f"row is {row}; the cost sample has the rows 0 to {routing.n_rows - 1}")
     place = np.array([int(np.flatnonzero(order == row)[0]) for order in routing.order])[problem.ensemble.tree_of]
@@ -200,14 +200,14 @@ def _paid(problem: PruningProblem, values: Mapping[str, Any]) -> list[str]:
             continue
         item, _, example = name[2:-1].partition(",")
         known = item.isdecimal() and int(item) < problem.costs.n_items
-        if not known or not (example == "all" or (example.isdecimal() and int(example) < problem.n_rows)):
+        if not known or not (example == "all" or (example.isdecimal() and int(example) < problem.usage.n_rows)):
             raise InvalidInputError(
                 f"point has {name}; the problem has the items 0 to {problem.costs.n_items - 1} "
-                f"and the examples 0 to {problem.n_rows - 1}: give a point of this problem"
+                f"and the examples 0 to {problem.usage.n_rows - 1}: give a point of this problem"
             )
         label = problem.costs.names[int(item)]
         label = f"feature {label}" if label.isdecimal() else label
-        who = "" if problem.n_rows == 1 else "all: " if example == "all" else f"example {example}: "
+        who = "" if problem.usage.n_rows == 1 else "all: " if example == "all" else f"example {example}: "
         place = (example == "all", 0 if example == "all" else int(example), int(item))
         found.append((place, f"{who}{literal(label)} = {_number(w)}"))
     return [text for _, text in sorted(found)]

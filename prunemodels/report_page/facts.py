@@ -169,7 +169,7 @@ def gather(
     pruned, X = apply_pruning(pruning, forest), table_or_array(X)
     held_out = on_other_rows(problem, X, weight)
     along_path = evaluate_path(path, X, y, sample_weight=weight)
-    rows = _safe_indexing(X, held_out.rows)
+    rows = _safe_indexing(X, held_out.usage.rows)
     both = Pruning.unpruned(held_out), Pruning(held_out, pruning.kept)
     ensemble = problem.ensemble
     change = held_out_change(held_out, pruning.kept, forest, y, confidence, limits)
@@ -187,9 +187,15 @@ def gather(
         along_path=along_path,
         items=item_costs(held_out.usage, [p.kept for p in both], ensemble.column_names),
         classes=by_class(
-            ensemble.classes, np.asarray(y)[held_out.rows], held_out.weights, answers, held_out.costs, confidence, shown.positive
+            ensemble.classes,
+            np.asarray(y)[held_out.usage.rows],
+            held_out.usage.weights,
+            answers,
+            held_out.costs,
+            confidence,
+            shown.positive,
         ),
-        usage=[usage_counts(ensemble, p.kept, rows, held_out.weights) for p in both],
+        usage=[usage_counts(ensemble, p.kept, rows, held_out.usage.weights) for p in both],
         evidence=evidence_of(path, pruning, solution),
     )
 

@@ -44,7 +44,7 @@ def integer_duals(
     unit, price = float(objective.unit), objective.prices()
     most = float(price.sum()) * unit  # of one row; merged purchases add up
     integer_dual = np.floor(np.minimum(amount, most) / unit).astype(np.int64)
-    arcs = problem.usage_arcs()
+    arcs = problem.usage.arcs()
     dual = np.zeros(arcs.tail.size, dtype=np.int64)
     if dual.size:
         start = starts_by_tail(user, problem.ensemble.n_nodes)
@@ -67,7 +67,7 @@ def proven_bound(
 def worth_of_trees(problem: PruningProblem, objective: IntegerObjective, duals: ItemDuals) -> int:
     """The sum in (1): no closure is worth more, in integers."""
     charged = objective.profits()
-    np.subtract.at(charged, problem.usage_arcs().tail, duals.dual)
+    np.subtract.at(charged, problem.usage.arcs().tail, duals.dual)
     return int(best_tree_closures(problem.ensemble.parent, charged, problem.ensemble.is_split)[1])
 
 

@@ -133,7 +133,7 @@ def integer_objective(problem: Core, lam: Fraction) -> IntegerObjective:
     if not problem.numbers.exact:
         return _on_grid(problem, lam)
     fit = _Fit.of(problem, lam)
-    return _at(problem, fit.ratio) if fit.is_fine(problem.n_purchases) else _on_grid(problem, lam)
+    return _at(problem, fit.ratio) if fit.is_fine(problem.usage.n_purchases) else _on_grid(problem, lam)
 
 
 def fitting_objective(problem: Core, lam: Fraction) -> IntegerObjective:
@@ -203,21 +203,21 @@ def useful_rate(problem: Core, lam: Fraction) -> Fraction:
     Floating-point engines are run at this, so that huge coefficients do not drown the errors.
     """
     total = float(np.abs(problem.gain).sum()) or 1.0
-    least = min(_least(problem.usage.purchase_price()), _least(problem.evaluation_price))
+    least = min(_least(problem.usage.purchase_price()), _least(problem.usage.evaluation_price))
     return min(lam, Fraction(2.0 * total) / Fraction(least)) if least < math.inf else lam
 
 
 def _on_grid(problem: Core, lam: Fraction) -> IntegerObjective:
     """Profits and prices on a binary grid."""
     rate = float(useful_rate(problem, lam))
-    price, evaluation = rate * problem.usage.purchase_price(), rate * problem.evaluation_price
+    price, evaluation = rate * problem.usage.purchase_price(), rate * problem.usage.evaluation_price
     return on_grid(problem, Grid.of(problem.gain, evaluation, price, problem.gain_lost), lam)
 
 
 def on_grid(problem: Core, grid: Grid, lam: Fraction) -> IntegerObjective:
     """The integers of a grid, which stand for lambda."""
     profit = np.where(problem.ensemble.is_split, grid.profit, 0)
-    none, nobody = np.zeros(problem.costs.n_items, dtype=np.int64), np.zeros(problem.n_rows, dtype=np.int64)
+    none, nobody = np.zeros(problem.costs.n_items, dtype=np.int64), np.zeros(problem.usage.n_rows, dtype=np.int64)
     return IntegerObjective(
         usage=problem.usage, item_price=none, weight=nobody, grid=grid.price, problem=problem, gain=profit,
         q=1, p=0, bits=0, lam=lam, unit=grid.unit, hidden=grid.hidden,

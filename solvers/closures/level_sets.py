@@ -33,7 +33,7 @@ def best_level_set(problem: PruningProblem, y: NDArray[np.float64], lam: float) 
     falling = np.where(problem.ensemble.is_split, y, 0.0)
     lower_to_parents(problem.ensemble.parent, falling)
     sets = level_sets(problem, falling)
-    profit = problem.gain - lam * problem.evaluation_price
+    profit = problem.gain - lam * problem.usage.evaluation_price
     worth = sums_in_rows(sets, profit, -lam * problem.usage.purchase_price())
     return sets[len(sets) - 1 - int(np.argmax(worth[::-1]))]
 
@@ -43,7 +43,7 @@ def splits_kept(problem: PruningProblem, lp: LinearProgram, x: NDArray[np.float6
     ensemble = problem.ensemble
     y = np.zeros(ensemble.n_nodes)
     if lp.columns.has("y"):
-        y[problem.splits] = x[lp.columns.of("y")]
+        y[problem.usage.splits] = x[lp.columns.of("y")]
         return y
     z = x[lp.columns.of("z")]
     _stopped(ensemble.parent, z, y)

@@ -90,11 +90,11 @@ def closure_at(objective: IntegerObjective, ties: Ties) -> tuple[NDArray[np.bool
     No other split is kept at any lambda, and their trees' parts below are worth nothing, so they need no duals either.
     """
     core = objective.problem
-    wanted, n_nodes, arcs = without_prices(core, ties), core.ensemble.n_nodes, core.usage_arcs()
+    wanted, n_nodes, arcs = without_prices(core, ties), core.ensemble.n_nodes, core.usage.arcs()
     nodes = np.flatnonzero(wanted).astype(np.int32)
     price, dual = objective.prices(), np.zeros(arcs.tail.size, dtype=np.int64)
     mine = np.flatnonzero(wanted[arcs.tail] & (price[arcs.head] > 0))
-    part = subproblem(core.ensemble.parent, nodes, arcs.tail[mine], arcs.head[mine], core.n_purchases)
+    part = subproblem(core.ensemble.parent, nodes, arcs.tail[mine], arcs.head[mine], core.usage.n_purchases)
     closure, dual[mine] = merged_cut(part.closure_problem(objective.profits(nodes), price[part.purchases]), ties)
     kept = np.zeros(n_nodes, dtype=bool)
     kept[nodes] = closure.keep

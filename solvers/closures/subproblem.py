@@ -193,7 +193,7 @@ def small_subproblem(
     some_are_free = (ints.price == 0).any() or (ints.weight == 0).any()
     arcs_before = np.cumsum(problem.usage.arcs_per_node[nodes]) // ARCS_AT_ONCE
     for some in np.split(nodes, np.flatnonzero(np.diff(arcs_before)) + 1):
-        arcs = problem.usage_arcs(some)
+        arcs = problem.usage.arcs(some)
         to_pay = np.ones(arcs.head.size, dtype=bool) if paid is None else ~paid[arcs.head]
         if some_are_free:
             to_pay &= prices.prices(arcs.head) > 0
@@ -202,7 +202,7 @@ def small_subproblem(
             return None
         tails.append(arcs.tail[to_pay])
         heads.append(arcs.head[to_pay])
-    found = subproblem(problem.ensemble.parent, nodes, np.concatenate(tails), np.concatenate(heads), problem.n_purchases)
+    found = subproblem(problem.ensemble.parent, nodes, np.concatenate(tails), np.concatenate(heads), problem.usage.n_purchases)
     return ParametricSubproblem(
         found.nodes,
         found.parent,

@@ -49,7 +49,7 @@ class Coupling:
         users = np.bincount(columns.column, minlength=columns.n_columns)
         priced = price[columns.column] > 0
         alone = priced & (users[columns.column] == 1) if merge else np.zeros(priced.size, dtype=bool)
-        own = lam * problem.evaluation_price
+        own = lam * problem.usage.evaluation_price
         np.add.at(own, columns.node[alone], price[columns.column[alone]])
         arc = np.flatnonzero(priced & ~alone)
         return cls(problem, columns, arc, columns.node[arc], columns.column[arc], price, problem.node_error, own)

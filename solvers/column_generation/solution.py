@@ -87,13 +87,13 @@ class DantzigWolfeSolution(Solution):
 
         problem, certificate = self.problem, self.certificate
         assert isinstance(certificate, ItemDuals), "the engine's own"
-        n, names, ensemble = problem.n_rows, np.array(problem.costs.names, dtype=object), problem.ensemble
-        arcs = problem.usage_arcs()
+        n, names, ensemble = problem.usage.n_rows, np.array(problem.costs.names, dtype=object), problem.ensemble
+        arcs = problem.usage.arcs()
         payments = np.flatnonzero(certificate.dual)
         split, head = arcs.tail[payments], arcs.head[payments].astype(np.int64)
         once = head >= problem.costs.n_items * n
         item = np.where(once, head - problem.costs.n_items * n, head // n)
-        example = np.where(once, -1, problem.rows[np.where(once, 0, head % n)])
+        example = np.where(once, -1, problem.usage.rows[np.where(once, 0, head % n)])
         feature = np.array(ensemble.names, dtype=object)[ensemble.feature[split]]
         unit = float(certificate.unit)
         return pd.DataFrame(

@@ -201,7 +201,7 @@ class LargePart:
             files.check_writable()
         objective = fitting_objective(problem, self.ratio * problem.numbers.lam_unit).refined()
         rows = LocalRows(objective, how.pool)
-        bought = inner.unpacked(problem.n_purchases)
+        bought = inner.unpacked(problem.usage.n_purchases)
         paid = Paid(bought, _value(objective, inner, bought))
         run = Run(
             rows,
@@ -314,7 +314,7 @@ def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_
         usage arcs of a part, those that are paid already left out.
     """
     problem = how.problem
-    nodes, paid = np.flatnonzero(outer & ~inner).astype(np.int32), np.zeros(problem.n_purchases, dtype=bool)
+    nodes, paid = np.flatnonzero(outer & ~inner).astype(np.int32), np.zeros(problem.usage.n_purchases, dtype=bool)
     everything = small_subproblem(problem, nodes, None, largest)
     if everything is not None:
         yield SmallPart(everything, paid)
@@ -326,7 +326,7 @@ def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_
         if how.leaves(part):
             yield Edge(part.ratio, part.nodes)
             continue
-        nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
+        nodes, paid = part.nodes, part.inner.unpacked(problem.usage.n_purchases)
         found = None if is_large else small_subproblem(problem, nodes, paid, largest)
         if found is not None:
             yield SmallPart(found, paid)

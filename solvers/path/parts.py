@@ -46,7 +46,7 @@ class Parts:
 
     def __init__(self, problem: Core) -> None:
         self.problem = problem
-        self.merged_into = np.arange(problem.n_purchases, dtype=np.int32)
+        self.merged_into = np.arange(problem.usage.n_purchases, dtype=np.int32)
 
     def reassembled(self, nodes: NDArray[np.int32], paid: NDArray[np.bool_]) -> ParametricSubproblem:
         """A part out of the splits of some pieces, its purchases as they were before merging.

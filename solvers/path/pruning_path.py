@@ -363,7 +363,7 @@ def _path_certificate(found: _Found, level: NDArray[np.int32], ratios: Sequence[
     )
     order = np.argsort(tail, kind="stable")
     start = starts_by_tail(tail, problem.ensemble.n_nodes)
-    arcs = problem.usage_arcs()
+    arcs = problem.usage.arcs()
     dual = np.zeros(arcs.tail.size, dtype=np.int64)
     room = _room(problem, pieces, at, ratios, scale, representative)
     split_duals(arcs.tail, dual, representative, start, head[order], flow[order], room, arcs.head)
@@ -416,7 +416,7 @@ def _left_open(found: _Found, proof: PathCertificate, level: NDArray[np.int32], 
         beside = abs(ratios[int(level[piece.nodes[0]])] - piece.ratio)
         total += (piece.left + piece.dual.sum().item()) / Fraction(piece.scale)
         total += beside * Fraction(core.numbers.evaluation[piece.nodes].sum().item())
-    place = np.clip(level[core.usage_arcs().tail], 0, len(ratios))
+    place = np.clip(level[core.usage.arcs().tail], 0, len(ratios))
     halves = np.zeros((2, len(ratios) + 1), dtype=np.int64)  # duals have up to 62 bits, their sums more
     np.add.at(halves[0], place, proof.dual >> 31)
     np.add.at(halves[1], place, proof.dual & (2**31 - 1))

@@ -91,11 +91,11 @@ def memory_needed(*, rows: int, trees: int, nodes: int, items: int, features: in
 def memory_of_run(problem: PruningProblem) -> int:
     """Bytes that `price_sharing` takes besides the instance itself."""
     needs = memory_needed(
-        rows=problem.n_rows,
+        rows=problem.usage.n_rows,
         trees=problem.ensemble.n_trees,
         nodes=problem.ensemble.n_nodes,
         items=problem.costs.n_items,
-        on_disk=problem.routing.scratch is not None,
+        on_disk=problem.usage.routing.scratch is not None,
     )
     return needs.run + (0 if "row_blocks" in problem.usage.__dict__ else needs.blocks)
 

@@ -198,7 +198,7 @@ class _Ascent:
     ) -> None:
         self.problem, self.rate, self.duals, self.step = problem, rate, duals, step
         self.gap, self.averaging, self.started = gap, averaging, started
-        self.profit = problem.gain - rate * problem.evaluation_price
+        self.profit = problem.gain - rate * problem.usage.evaluation_price
         self.roots = Pruning.all_roots(problem).error
         n = problem.ensemble.n_nodes
         self.keep = np.zeros(n, dtype=np.bool_)

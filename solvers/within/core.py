@@ -259,8 +259,8 @@ def _widened(path: PruningPath, arcs: NDArray[np.float64], rows: tuple[int, int]
 def _arcs_between(path: PruningPath) -> NDArray[np.float64]:
     """Usage arcs of the splits between each row and the next; shape (rows - 1,)."""
     problem = path.problem
-    level = path.level[problem.splits]
-    weights = problem.usage.arcs_per_node[problem.splits].astype(np.float64)
+    level = path.level[problem.usage.splits]
+    weights = problem.usage.arcs_per_node[problem.usage.splits].astype(np.float64)
     arcs = np.bincount(level + 1, weights=weights, minlength=len(path.breakpoints) + 2).astype(np.float64)
     # the splits between the rows k and k + 1 have the level k + 1 (smallest optima) or k (largest)
     shift = 2 if path.ties == "smallest" else 1

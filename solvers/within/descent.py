@@ -107,14 +107,14 @@ class OtherPrices:
         self.problem, self.core = problem, problem.reduced("smallest").core
         self.random = np.random.default_rng(seed)
         self._price = problem.purchase_price()
-        self._rows = features_of(problem.ensemble, problem.X)[problem.rows]
+        self._rows = features_of(problem.ensemble, problem.X)[problem.usage.rows]
         self._ranks: dict[int, NDArray[np.float64]] = {}
 
     def draw(self, part: OpenPart) -> NDArray[np.float64]:
         """Other prices of a part's purchases, float64, shape (j,)."""
         strength = float(self.random.choice(STRENGTHS))
         kind = int(self.random.integers(3))
-        n, m = self.problem.n_rows, self.problem.costs.n_items
+        n, m = self.problem.usage.n_rows, self.problem.costs.n_items
         once = part.members >= m * n
         item = np.where(once, part.members - m * n, part.members // n)
         log = np.zeros(part.members.size)
@@ -132,10 +132,10 @@ class OtherPrices:
         feature = self.core.ensemble.feature[part.nodes[part.tail]]
         asked = np.bincount(feature, minlength=self.problem.ensemble.n_features).astype(np.float64)
         if not asked.any():
-            return np.zeros(self.problem.n_rows)
+            return np.zeros(self.problem.usage.n_rows)
         count = min(int(self.random.integers(1, 4)), int((asked > 0).sum()))
         chosen = self.random.choice(asked.size, count, replace=False, p=asked / asked.sum())
-        return _ranked(sum((self.random.normal() * self._rank(int(f)) for f in chosen), np.zeros(self.problem.n_rows)))
+        return _ranked(sum((self.random.normal() * self._rank(int(f)) for f in chosen), np.zeros(self.problem.usage.n_rows)))
 
     def _rank(self, feature: int) -> NDArray[np.float64]:
         if feature not in self._ranks:

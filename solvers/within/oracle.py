@@ -82,7 +82,7 @@ class LagrangianOracle:
     def prices(self, mu: NDArray[np.float64]) -> NDArray[np.float64]:
         """What each purchase of the metered instance costs at the multipliers; float64, shape (M' (N + 1),)."""
         rows, k = self.rows, self._by_example
-        price = np.zeros((rows.amounts.shape[1], rows.problem.n_rows + 1))
+        price = np.zeros((rows.amounts.shape[1], rows.problem.usage.n_rows + 1))
         for q, amounts in enumerate(rows.amounts):
             mine = np.where(rows.limit_of_row == q, mu, 0.0)
             price[:k, :-1] += np.outer(amounts[:k], rows.share.T @ mine)
@@ -99,7 +99,7 @@ class LagrangianOracle:
         else:
             kept, dual, _ = closure_at(objective, "smallest")
             charged = objective.profits()
-            np.subtract.at(charged, self.problem.usage_arcs().tail, dual)
+            np.subtract.at(charged, self.problem.usage.arcs().tail, dual)
             best, certificate = int(climb(self.problem.ensemble.parent, charged, self.problem.ensemble.is_split)), None
         return Priced(mu, self.groups.kept(kept), self.bound_of(best, objective.unit, mu), certificate)
 
@@ -123,7 +123,7 @@ class LagrangianOracle:
         """What a pruning uses of every row beyond what is used in any case, up to rounding errors; float64, shape (R,)."""
         rows, usage, k = self.rows, self.rows.metered.usage, self._by_example
         paid = usage.paid_by(kept)
-        bought = paid[: -usage.costs.n_items].reshape(-1, rows.problem.n_rows)[:k]
+        bought = paid[: -usage.costs.n_items].reshape(-1, rows.problem.usage.n_rows)[:k]
         needed = usage.once(kept)[k:]
         found: NDArray[np.float64] = self.own @ kept.astype(np.float64)
         for q, amounts in enumerate(rows.amounts):

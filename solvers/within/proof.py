@@ -56,7 +56,7 @@ MOST_BYTES = 2**30
 def limit_and_row(rows: LimitRows, r: int) -> tuple[int, int | None]:
     """The limit of a row, and the row of the cost sample that it is about where that is a single one."""
     row = rows.rows[r]
-    return row.limit, int(rows.problem.rows[row.members[0]]) if rows.limits[row.limit].each else None
+    return row.limit, int(rows.problem.usage.rows[row.members[0]]) if rows.limits[row.limit].each else None
 
 
 def proof_multipliers(rows: LimitRows, mu: Rates) -> Multipliers:
@@ -200,7 +200,7 @@ class Prover:
         self, split: NDArray[np.int32], purchase: NDArray[np.int32], paid: NDArray[np.int64], unit: Fraction
     ) -> Payments:
         """In the numbers of the user's instance."""
-        rows, n = self.rows, self.rows.problem.n_rows
+        rows, n = self.rows, self.rows.problem.usage.n_rows
         by_example, once = rows.counted
         m = by_example.size + once.size
         is_once = purchase >= m * n

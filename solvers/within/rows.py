@@ -107,7 +107,7 @@ class RowUses:
 
 def amounts_of(rows: LimitRows, purchases: NDArray[np.int32]) -> sparse.csr_array:
     """What purchases of the metered instance use of every row; float64, shape (j, R)."""
-    n = rows.problem.n_rows
+    n = rows.problem.usage.n_rows
     m = rows.amounts.shape[1]
     once = purchases >= m * n
     item, row = np.where(once, purchases - m * n, purchases // n), np.where(once, 0, purchases % n)

@@ -123,9 +123,9 @@ def test_samples_of_the_pruning_are_the_protocols() -> None:
     """In-bag errors on the validation part's costs by default; a variant measures either elsewhere."""
     small = replace(nws15, trees=3)
     usual = grown(small, "breast_cancer", 0)
-    assert usual.problem.n_rows == len(usual.parts.y_valid)
-    assert grown(replace(small, costs="test"), "breast_cancer", 0).problem.n_rows == len(usual.parts.y_test)
-    assert grown(replace(small, costs="training"), "breast_cancer", 0).problem.n_rows == len(usual.parts.y_train)
+    assert usual.problem.usage.n_rows == len(usual.parts.y_valid)
+    assert grown(replace(small, costs="test"), "breast_cancer", 0).problem.usage.n_rows == len(usual.parts.y_test)
+    assert grown(replace(small, costs="training"), "breast_cancer", 0).problem.usage.n_rows == len(usual.parts.y_train)
     in_bag, p = pm.Pruning.unpruned(usual.problem).error, usual.parts
     assert in_bag == 0  # every leaf is pure
     samples: Any = ("out-of-bag", "in-bag and out-of-bag", "validation", "test")

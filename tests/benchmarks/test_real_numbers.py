@@ -67,7 +67,7 @@ def test_instances_have_the_numbers_that_they_are_told_by() -> None:
     assert np.allclose(cents, cents.round(), rtol=1e-12)
     assert len([*real_numbers.instances("regression", 20)]) == len(PRICES) * len(WEIGHTS) == 12
     skewed = [build() for _, build in real_numbers.skewed()]
-    assert all(0 < p.weights.min() < 0.01 < 90 < p.weights.max() < 100 for p in skewed)
+    assert all(0 < p.usage.weights.min() < 0.01 < 90 < p.usage.weights.max() < 100 for p in skewed)
 
 
 def stumps() -> pm.PruningProblem:

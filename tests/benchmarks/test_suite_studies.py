@@ -161,8 +161,8 @@ def test_a_real_instance_is_the_kept_forest(tmp_path: Path) -> None:
     X, y = load_iris(return_X_y=True)
     joblib.dump((RandomForestClassifier(3, random_state=0).fit(X, y), X), forest_file("miniboone", tmp_path))
     name, problem = instance("miniboone", Setting(tmp_path))
-    assert (name, problem.n_rows, problem.ensemble.n_trees) == ("MiniBooNE, 150 rows", 150, 3)
-    assert instance("miniboone", Setting(tmp_path), 20)[1].n_rows == 20
+    assert (name, problem.usage.n_rows, problem.ensemble.n_trees) == ("MiniBooNE, 150 rows", 150, 3)
+    assert instance("miniboone", Setting(tmp_path), 20)[1].usage.n_rows == 20
     # lambda' = 1: an error of one example for a purchase of one; here N = W_t, so lam = 1 / T
     assert lambdas("miniboone", problem, Setting(tmp_path)) == [
         ("lambda' = 0.05", Fraction(1, 60)),
@@ -234,9 +234,9 @@ def test_a_solver_that_does_not_end_is_not_tried_on_more(monkeypatch: pytest.Mon
     tried: list[int] = []
 
     def slow(problem: pm.PruningProblem, lam: Any, *, time_limit: float = math.inf) -> pm.Solution:
-        tried.append(problem.n_rows)
+        tried.append(problem.usage.n_rows)
         solution = pm.engines.min_cut(problem, lam)
-        return replace(solution, stopped=pm.engines.StopReason.TIME_LIMIT if problem.n_rows > 1 else solution.stopped)
+        return replace(solution, stopped=pm.engines.StopReason.TIME_LIMIT if problem.usage.n_rows > 1 else solution.stopped)
 
     monkeypatch.setitem(pm.SOLVERS, "highs_ip3", slow)
     rows, figures = programs.measure_linear_programs("highs", SETTING)

@@ -160,7 +160,7 @@ def pruned_copy(forest: ReadForest, pruning: Pruning) -> Any:
     last = final_step(pruned)
     for t, (estimator, tree) in enumerate(zip([last] if is_tree(last) else last.estimators_, trees, strict=True)):
         estimator.tree_ = pruned_tree(tree, pruning.is_leaf[forest.ensemble.nodes_of(t)])
-    keep_prices(pruned, pruning.problem.costs, pruning.problem.evaluation)
+    keep_prices(pruned, pruning.problem.costs, pruning.problem.usage.evaluation)
     return pruned
 
 

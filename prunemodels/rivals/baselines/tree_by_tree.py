@@ -148,7 +148,7 @@ def _own_costs(problem: PruningProblem) -> NDArray[Any]:
     """
     ensemble, numbers, charges, once = problem.ensemble, problem.numbers, problem.usage.charges, problem.costs.paid_once
     node = np.repeat(np.arange(ensemble.n_nodes), np.diff(charges.start))
-    weight = problem.routing.node_sums(ensemble, numbers.weight)
+    weight = problem.usage.routing.node_sums(ensemble, numbers.weight)
     cost = np.zeros(ensemble.n_trees, dtype=numbers.price.dtype)
     each = ~once[charges.item]
     np.add.at(cost, ensemble.tree_of[node[each]], numbers.price[charges.item[each]] * weight[node[each]])

@@ -115,16 +115,16 @@ class ShardedSolution:
         """
         ours, theirs = self.problem.driver, problem
         rows = int(self.problem.n_rows.sum())
-        same = ours.ensemble.n_nodes == theirs.ensemble.n_nodes and rows == theirs.n_rows
+        same = ours.ensemble.n_nodes == theirs.ensemble.n_nodes and rows == theirs.usage.n_rows
         if not (
             same
             and np.array_equal(ours.node_error, theirs.node_error)
-            and (ours.costs.prices, ours.evaluation) == (theirs.costs.prices, theirs.evaluation)
-            and np.array_equal(self.problem.start, theirs.routing.start)
+            and (ours.costs.prices, ours.usage.evaluation) == (theirs.costs.prices, theirs.usage.evaluation)
+            and np.array_equal(self.problem.start, theirs.usage.routing.start)
             and math.isclose(ours.usage.total_weight, theirs.usage.total_weight, rel_tol=1e-12)
         ):
             raise InvalidInputError(
-                f"problem has {theirs.ensemble.n_nodes:,} nodes and {theirs.n_rows:,} cost rows, the solution is about "
+                f"problem has {theirs.ensemble.n_nodes:,} nodes and {theirs.usage.n_rows:,} cost rows, the solution is about "
                 f"{ours.ensemble.n_nodes:,} and {rows:,}; give the instance of all parts, in their order"
             )
         pruning = Pruning(problem, self.kept)

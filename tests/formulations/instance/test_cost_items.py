@@ -114,7 +114,7 @@ def test_more_purchases_than_can_be_numbered_are_refused(monkeypatch: pytest.Mon
     monkeypatch.setattr(formulations.instance.cost_sample, "MOST_PURCHASES", 32)
     with pytest.raises(CapacityOverflowError, match=r"10 rows and costs 3 items: 30 possible purchases, at most 32 are"):
         PruningProblem.build(ensemble, sample, np.zeros((10, 3)), costs)
-    assert PruningProblem.build(ensemble, sample, np.zeros((9, 3)), costs).n_purchases == 30
+    assert PruningProblem.build(ensemble, sample, np.zeros((9, 3)), costs).usage.n_purchases == 30
 
 
 @looped("seed", range(40))
@@ -129,7 +129,7 @@ def test_one_tree_alone(seed: int) -> None:
         assert alone.ensemble.n_trees == 1
         np.testing.assert_allclose(alone.node_error, component.e[nodes] / component.weight[t])
         np.testing.assert_allclose(alone.usage.node_weight, problem.usage.node_weight[nodes])
-        np.testing.assert_allclose(alone.evaluation_price, problem.evaluation_price[nodes])
+        np.testing.assert_allclose(alone.usage.evaluation_price, problem.usage.evaluation_price[nodes])
         kept = np.zeros(ensemble.n_nodes, dtype=bool)
         kept[nodes] = alone.ensemble.is_split
         assert Pruning(problem, kept).cost == pytest.approx(Pruning.unpruned(alone).cost)

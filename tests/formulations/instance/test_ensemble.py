@@ -202,5 +202,5 @@ def test_prices_in_integers_need_no_errors(seed: int) -> None:
         np.testing.assert_array_equal(getattr(alone, name), getattr(without, name))
     assert alone.price_unit == without.price_unit
     other = PruningProblem.of(problem.usage, replace(problem.errors))  # nothing is routed again
-    assert other.row_blocks is problem.row_blocks
-    assert other.routing is problem.routing
+    assert other.usage.row_blocks is problem.usage.row_blocks
+    assert other.usage.routing is problem.usage.routing

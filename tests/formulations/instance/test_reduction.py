@@ -193,7 +193,7 @@ def test_duals_of_groups_are_their_payers(seed: int, ties: Ties) -> None:
     """(5): arc by arc, split and purchase; all others of the forest have none, and are of splits that are never kept."""
     problem = an_instance(seed)
     reduced = problem.reduced(ties)
-    groups, arcs, few = reduced.groups, problem.usage_arcs(), reduced.core.usage_arcs()
+    groups, arcs, few = reduced.groups, problem.usage.arcs(), reduced.core.usage.arcs()
     dual = np.random.default_rng(seed).integers(1, 10**6, few.tail.size)
     told = groups.duals(dual, problem.usage)
     of_arc = dict(zip(zip(groups.payer[few.tail].tolist(), few.head.tolist(), strict=True), dual.tolist(), strict=True))

@@ -132,7 +132,7 @@ def test_the_blocks_of_a_node_together_are_its_rows(seed: int, size: int, ordere
     Whatever order the rows are in; leaf by leaf the places rise.
     """
     problem = random_problem(seed)
-    routing, ensemble = problem.routing, problem.ensemble
+    routing, ensemble = problem.usage.routing, problem.ensemble
     rows = np.random.default_rng(seed).permutation(routing.n_rows).astype(np.int32) if ordered else np.arange(routing.n_rows)
     blocks = row_blocks(routing, ensemble.tree_of, size, rows.astype(np.int32) if ordered else None)
     assert blocks.n_blocks == -(-routing.n_rows // size)
@@ -154,7 +154,7 @@ def test_the_blocks_of_a_node_together_are_its_rows(seed: int, size: int, ordere
 def test_rows_are_sorted_by_what_they_met(seed: int) -> None:
     """(2) row by row: the roots' sides first, tree by tree, then the next depth; equal rows as they come."""
     problem = random_problem(seed)
-    ensemble, routing = problem.ensemble, problem.routing
+    ensemble, routing = problem.ensemble, problem.usage.routing
     keys = []
     for i in range(routing.n_rows):
         key = []
@@ -207,7 +207,7 @@ def test_arrays_are_the_same_wherever_they_are(shape, tmp_path):
 
 def test_a_routing_on_disk_travels_as_one_in_memory(tmp_path):
     """Where it is opened there may be no such folder. Other arrays of a run stand where the routing does."""
-    in_memory = random_problem(7).routing
+    in_memory = random_problem(7).usage.routing
     routing = on_disk(in_memory, tmp_path)
     assert not mapped(in_memory.array(4, np.float64))
     assert mapped(routing.array((4, 2), np.float64))

@@ -37,7 +37,7 @@ def takes(name: str, problem: PruningProblem) -> bool:
     """Whether the instance has the formulation: IP2 is for one tree, and items are asked for at one split."""
     if name not in BY_NAME or not BY_NAME[name].one_tree:
         return True
-    users = np.bincount(problem.usage_arcs().head) if problem.n_usage_arcs else np.zeros(1)
+    users = np.bincount(problem.usage.arcs().head) if problem.n_usage_arcs else np.zeros(1)
     return problem.ensemble.n_trees == 1 and users.max() <= 1
 
 
@@ -246,7 +246,7 @@ def test_at_most_so_many_features(name: str) -> None:
 def test_splits_in_rows_of_ones_own(name: str) -> None:
     """`kept` names splits in every model: here a tree that is left alone, by names of the user's."""
     problem = instance("random 5")
-    mine = [int(h) for h in problem.splits if problem.ensemble.tree_of[h] == 0]
+    mine = [int(h) for h in problem.usage.splits if problem.ensemble.tree_of[h] == 0]
     model: Any = pm.programs.FORMULATIONS[name](problem, lam=100)
     model.alone = pyo.Constraint([f"split {h}" for h in mine], rule=lambda m, text: m.kept[int(text.split()[1])] == 1)
     pm.programs.solve_model(model)
@@ -293,10 +293,10 @@ def test_lp1_takes_no_lambda() -> None:
 def some_limits(problem: PruningProblem, seed: int) -> list[pm.Limit]:
     """One to three limits of all kinds: costs of all, of some and of each, counts, shares, and a currency of its own."""
     rng, full = np.random.default_rng(seed), float(Pruning.unpruned(problem).cost)
-    some = problem.rows[rng.random(problem.n_rows) < 0.5]
+    some = problem.usage.rows[rng.random(problem.usage.n_rows) < 0.5]
     kinds = [
         pm.Limit(round(0.6 * full, 3)),
-        pm.Limit(round(0.5 * full, 3), rows=some if some.size else problem.rows[:1], name="some"),
+        pm.Limit(round(0.5 * full, 3), rows=some if some.size else problem.usage.rows[:1], name="some"),
         pm.Limit(round(0.8 * full, 2), each=True),
         pm.Limit(problem.ensemble.n_trees + 2, "leaves"),
         pm.Limit(2, "items"),

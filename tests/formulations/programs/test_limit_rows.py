@@ -35,11 +35,11 @@ def test_uses_are_what_examples_use(seed: int) -> None:
     """Exact uses of random prunings equal those of walking every example down; floats agree; the plain limit is the cost."""
     problem = random_problem(seed, rounded=seed % 5 == 0)
     rng = np.random.default_rng(seed)
-    members = np.flatnonzero(rng.random(problem.n_rows) < 0.5)
+    members = np.flatnonzero(rng.random(problem.usage.n_rows) < 0.5)
     members = members if members.size else np.array([0])
     share = {problem.costs.names[0]: Fraction(2, 7)}
     limits = [
-        Limit(9, rows=problem.rows[members]),
+        Limit(9, rows=problem.usage.rows[members]),
         Limit(9),
         Limit(9, share, name="other"),
         Limit(9, "splits"),
@@ -53,7 +53,7 @@ def test_uses_are_what_examples_use(seed: int) -> None:
         paid = slow_uses(problem, kept, prices(problem), evaluated=True)
         assert exact[0] == mean(problem, paid, members)
         other = slow_uses(problem, kept, share, evaluated=False)
-        assert exact[2] == mean(problem, other, np.arange(problem.n_rows))
+        assert exact[2] == mean(problem, other, np.arange(problem.usage.n_rows))
         assert exact[3] == pruning.n_splits
         dearest = [use for use, row in zip(exact, rows.rows, strict=True) if row.limit == 4]
         assert set(dearest) == set(paid)
@@ -88,7 +88,7 @@ def test_examples_routed_alike_are_one_row() -> None:
     problem = instance("iris")
     rows = limit_rows(problem, [Limit(3, each=True)])
     pruning = Pruning.unpruned(problem)
-    assert len(rows.rows) < problem.n_rows
+    assert len(rows.rows) < problem.usage.n_rows
     assert set(rows.uses(pruning)) == set(slow_uses(problem, pruning.kept, prices(problem), evaluated=True))
 
 

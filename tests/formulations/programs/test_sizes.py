@@ -85,10 +85,10 @@ def users(problem: PruningProblem, *, naive: bool) -> dict[tuple[int, int], set[
             above += costs.needs[int(ensemble.feature[p])]
             p = int(ensemble.parent[p])
         own = set(costs.needs[int(ensemble.feature[h])]) - set(above) if ensemble.left[h] >= 0 else set()
-        t, start, stop = ensemble.tree_of[h], problem.routing.start[h], problem.routing.stop[h]
+        t, start, stop = ensemble.tree_of[h], problem.usage.routing.start[h], problem.usage.routing.stop[h]
         for m in set(above) if naive else own:
             if costs.prices[m] > 0:
-                for i in [FOR_ALL] if once[m] else problem.routing.order[t, start:stop]:
+                for i in [FOR_ALL] if once[m] else problem.usage.routing.order[t, start:stop]:
                     found[m, int(i)].add(h)
     return dict(found)
 
@@ -111,7 +111,7 @@ def test_arcs_are_what_the_definitions_say(seed: int, naive: bool) -> None:
     assert (np.diff(columns.node) >= 0).all()
     for j in range(columns.n_columns):
         price = float(problem.costs.prices[columns.item[j]])
-        share = 1.0 if columns.row[j] == FOR_ALL else problem.weights[columns.row[j]] / problem.usage.total_weight
+        share = 1.0 if columns.row[j] == FOR_ALL else problem.usage.weights[columns.row[j]] / problem.usage.total_weight
         assert columns.price[j] == pytest.approx(price * share, rel=1e-12)
 
 

@@ -26,8 +26,8 @@ class SlowRecount:
     def __init__(self, problem: PruningProblem) -> None:
         self.problem = problem
         self.ensemble = problem.ensemble
-        self.rows = reached(problem.ensemble, np.asarray(problem.X, dtype=np.float32)[problem.rows])
-        self.weight = [Fraction(repr(float(w))) for w in problem.weights]
+        self.rows = reached(problem.ensemble, np.asarray(problem.X, dtype=np.float32)[problem.usage.rows])
+        self.weight = [Fraction(repr(float(w))) for w in problem.usage.weights]
         self.total = sum(self.weight)
         self.error = self._errors()
         self.evaluation = self._evaluation()
@@ -48,19 +48,19 @@ class SlowRecount:
         for h, rows in enumerate(self.rows):
             if self.ensemble.left[h] >= 0:
                 size = sum((self.weight[i] for i in rows), Fraction(0))
-                price[h] = self.problem.evaluation[int(self.ensemble.feature[h])] * size / self.total
+                price[h] = self.problem.usage.evaluation[int(self.ensemble.feature[h])] * size / self.total
         return price
 
     def price_of(self, purchase: int) -> Fraction:
         """What a purchase adds to the cost, in the numbering of `formulations.instance.usage_arcs.UsageArcs`."""
-        n, costs = self.problem.n_rows, self.problem.costs
+        n, costs = self.problem.usage.n_rows, self.problem.costs
         if purchase >= costs.n_items * n:
             return costs.prices[purchase - costs.n_items * n]
         return costs.prices[purchase // n] * self.weight[purchase % n] / self.total
 
     def purchases(self, h: int) -> set[int]:
         """What split h makes its rows buy that no strict ancestor does; free items left out."""
-        costs, n = self.problem.costs, self.problem.n_rows
+        costs, n = self.problem.costs, self.problem.usage.n_rows
         needed = set(costs.needs[int(self.ensemble.feature[h])])
         above = int(self.ensemble.parent[h])
         while above >= 0:
@@ -120,14 +120,14 @@ def with_proven_gaps(path: PruningPath) -> PruningPath:
 def levels_of(path: PruningPath) -> dict[int, int]:
     """The level of each split, -1 where it is never kept."""
     first = 1 if path.ties == "smallest" else 0
-    return {h: k if (k := int(path.level[h])) >= first else -1 for h in path.problem.splits.tolist()}
+    return {h: k if (k := int(path.level[h])) >= first else -1 for h in path.problem.usage.splits.tolist()}
 
 
 def shares_of(path: PruningPath) -> dict[tuple[int, int], Fraction]:
     """The shares of every split and purchase of the split's level, in integer prices."""
     assert isinstance(path.certificate, PathShares)
     problem, shares, level = path.problem, path.certificate, levels_of(path)
-    arcs, price = problem.usage_arcs(), problem.purchase_price()
+    arcs, price = problem.usage.arcs(), problem.purchase_price()
     users: dict[int, list[int]] = defaultdict(list)
     for h, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True):
         users[j].append(h)
@@ -151,10 +151,10 @@ def shares_of(path: PruningPath) -> dict[tuple[int, int], Fraction]:
 
 def duals_of(path: PruningPath, lam: Fraction) -> dict[int, Fraction]:
     """The duals of each split, in integer gains, at so many integer gains for an integer price."""
-    total = dict.fromkeys(path.problem.splits.tolist(), Fraction(0))
+    total = dict.fromkeys(path.problem.usage.splits.tolist(), Fraction(0))
     if isinstance(path.certificate, PathCertificate):
         ratio = [b / path.problem.numbers.lam_unit for b in path.breakpoints]
-        for h, dual in zip(path.problem.usage_arcs().tail.tolist(), path.certificate.dual.tolist(), strict=True):
+        for h, dual in zip(path.problem.usage.arcs().tail.tolist(), path.certificate.dual.tolist(), strict=True):
             own = int(path.level[h])
             if dual:
                 total[h] += Fraction(dual, path.certificate.denominator[own]) * min(1, lam / ratio[own])
@@ -229,7 +229,7 @@ def exact_shares(path: PruningPath, bits: int = 3) -> PruningPath:
     """The path with shares that say what its duals say: any weights, and moves from what they give to what the duals are."""
     assert isinstance(path.certificate, PathCertificate)
     problem, duals = path.problem, path.certificate
-    arcs, ratio = problem.usage_arcs(), [b / problem.numbers.lam_unit for b in path.breakpoints]
+    arcs, ratio = problem.usage.arcs(), [b / problem.numbers.lam_unit for b in path.breakpoints]
     wanted: dict[tuple[int, int], Fraction] = {}
     for h, j, dual in zip(arcs.tail.tolist(), arcs.head.tolist(), duals.dual.tolist(), strict=True):
         if dual:

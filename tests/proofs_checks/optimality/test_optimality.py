@@ -149,7 +149,7 @@ def test_shares_never_exceed_the_price(seed: int) -> None:
     problem = stumps(*(Node(4, 0, 0.5, Node(1), Node(1)) for _ in range(60)))
     score = np.random.default_rng(seed).normal(0, 10.0 ** (seed % 4), 60).astype(np.float32)
     for lam in (Fraction(1, 3), Fraction(10**300), Fraction(1, 10**300)):
-        charges = _Decisions(Recount(problem), lam).charges(problem.splits, score)
+        charges = _Decisions(Recount(problem), lam).charges(problem.usage.splits, score)
         total, price = Fraction(sum(charges.values()), GRID), min(lam, Fraction(HUGE))
         assert total <= price
         assert total >= price * (1 - Fraction(1, 10**12)) - Fraction(60, GRID)

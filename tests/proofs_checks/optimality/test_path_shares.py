@@ -134,7 +134,7 @@ def test_what_is_never_or_always_kept_counts() -> None:
 def test_gaps_of_duals(seed: int) -> None:
     """A path with a dual for each usage arc can have gaps too: its duals moved between users of one purchase prove them."""
     path = pruning_path(crowded(seed))
-    rng, arcs = np.random.default_rng(seed), path.problem.usage_arcs()
+    rng, arcs = np.random.default_rng(seed), path.problem.usage.arcs()
     assert isinstance(path.certificate, PathCertificate)
     dual = path.certificate.dual.copy()
     for _ in range(4 * dual.size):
@@ -157,7 +157,7 @@ def test_ties_are_told_from_shares() -> None:
         level = np.array([levels[0], -1, -1, levels[1], -1, -1], dtype=np.int32)
         found = with_shares(path, [1, 0, 0, 1, 0, 0], 0, gaps=False)
         assert isinstance(found.certificate, PathShares)
-        every = enumerate(path.problem.purchase_price()[: path.problem.n_rows].tolist())
+        every = enumerate(path.problem.purchase_price()[: path.problem.usage.n_rows].tolist())
         moves = [(j, 3, 0, Fraction(price)) for j, price in every] if levels[0] == levels[1] else []
         return check_path(replace(found, certificate=with_moves(found.certificate, moves), level=level))
 

@@ -44,9 +44,9 @@ def test_segments_are_the_usage_arcs(seed: int) -> None:
     problem = random_problem(seed)
     recount = Recount(problem)
     rng = np.random.default_rng(seed)
-    some = rng.permutation(problem.splits)[: problem.splits.size // 2].astype(np.int32)
+    some = rng.permutation(problem.usage.splits)[: problem.usage.splits.size // 2].astype(np.int32)
     for nodes in (None, some):
-        arcs = problem.usage_arcs(nodes)
+        arcs = problem.usage.arcs(nodes)
         found = list(recount.segments(None if nodes is None else nodes.tolist()))
         tail = [s.split for s in found for _ in s.purchases]
         head = [int(j) for s in found for j in s.purchases]
@@ -143,9 +143,9 @@ def test_weights_and_errors_that_are_none_are_refused() -> None:
 
 def test_weights_of_any_size_are_exact() -> None:
     """Weights whose common denominator has hundreds of digits give the same costs as fractions do."""
-    seed = next(s for s in range(50) if random_problem(s).n_rows > 3 and Pruning.unpruned(random_problem(s)).cost > 0)
+    seed = next(s for s in range(50) if random_problem(s).usage.n_rows > 3 and Pruning.unpruned(random_problem(s)).cost > 0)
     problem = random_problem(seed)
-    weights = np.array([1e-200, 0.1, 1 / 3, 1e17, *np.ones(problem.n_rows)])[: problem.n_rows]
+    weights = np.array([1e-200, 0.1, 1 / 3, 1e17, *np.ones(problem.usage.n_rows)])[: problem.usage.n_rows]
     heavy = with_usage(problem, weights=weights)
     kept = problem.ensemble.is_split
     assert Recount(heavy).weight.dtype == object

@@ -197,7 +197,7 @@ def test_a_wrong_fixing_is_refused() -> None:
     for step in steps[:k]:
         value[every.kept[:, step.splits].any(axis=1)] = np.inf
     unit, reasons = float(int(np.gcd.reduce(numbers.gain)) * numbers.gain_unit), set()
-    for h in problem.splits.tolist():
+    for h in problem.usage.splits.tolist():
         for name in ("kept", "pruned"):
             wrong = list(steps)
             wrong[k] = replace(steps[k], **{name: np.append(getattr(steps[k], name), np.int32(h))})
@@ -249,7 +249,7 @@ def test_a_payment_raised_above_a_price_is_refused(found: LimitedSolution) -> No
     for k, payments, i in paid_places(found):
         ((_, _, mu),) = steps_of(found)[k].priced.multipliers
         problem, item, row = found.problem, int(payments.item[i]), int(payments.row[i])
-        weights = [Fraction(repr(float(w))) for w in problem.weights]
+        weights = [Fraction(repr(float(w))) for w in problem.usage.weights]
         share = weights[row] / sum(weights) if row >= 0 else Fraction(1)
         most = mu * problem.costs.prices[item] * share // payments.unit
         others = int(payments.paid[(payments.item == item) & (payments.row == row)].sum()) - int(payments.paid[i])
@@ -273,12 +273,12 @@ def test_payments_for_what_a_split_does_not_need_are_refused(found: LimitedSolut
             refused(
                 with_payments(found, k, item=put(payments.item, i, item)), f"split {h} pays for an item that it does not need"
             )
-        for row in set(range(problem.n_rows)) - rows_of(problem, h):
+        for row in set(range(problem.usage.n_rows)) - rows_of(problem, h):
             refused(
                 with_payments(found, k, row=put(payments.row, i, row)), f"split {h} pays for an example that does not reach it"
             )
             others += 1
-        refused(with_payments(found, k, row=put(payments.row, i, problem.n_rows)), "does not need")
+        refused(with_payments(found, k, row=put(payments.row, i, problem.usage.n_rows)), "does not need")
         leaf = int(np.flatnonzero(~ensemble.is_split)[0])
         refused(with_payments(found, k, split=put(payments.split, i, leaf)), "a node pays that is no split")
         refused(with_payments(found, k, split=put(payments.split, i, ensemble.n_nodes)), "a node pays that is no split")
@@ -293,7 +293,7 @@ def rows_of(problem: PruningProblem, h: int) -> set[int]:
     """The examples of positive weight that reach a split, one by one."""
     ensemble, found = problem.ensemble, set()
     root = int(ensemble.roots[ensemble.tree_of[h]])
-    for i, x in enumerate(np.asarray(problem.X, dtype=np.float32)[problem.rows]):
+    for i, x in enumerate(np.asarray(problem.X, dtype=np.float32)[problem.usage.rows]):
         node = root
         while node >= 0 and node != h:
             node = int((ensemble.left if x[ensemble.feature[node]] <= ensemble.threshold[node] else ensemble.right)[node])
@@ -360,7 +360,7 @@ def test_limits_that_are_not_exceeded_are_no_end() -> None:
 @looped("found", lambda: [make() for make in EVERY_KIND])
 def test_too_much_is_computed_anew(found: LimitedSolution) -> None:
     """Every other open split added to those that are said to use too much: that it does is true, or it is refused."""
-    steps, splits = steps_of(found), found.problem.splits.tolist()
+    steps, splits = steps_of(found), found.problem.usage.splits.tolist()
     k = next((k for k, step in enumerate(steps) if isinstance(step, TooMuch)), None)
     if k is None:
         if window_of(found) is not None:
@@ -446,9 +446,9 @@ def least_error(found: LimitedSolution, costs: pm.CostItems) -> float:
     """The least error within the budget at other prices, of all prunings."""
     problem = found.problem
     other = PruningProblem.build(
-        problem.ensemble, problem.errors, problem.X, costs, sample_weight=None, evaluation_cost=problem.evaluation
+        problem.ensemble, problem.errors, problem.X, costs, sample_weight=None, evaluation_cost=problem.usage.evaluation
     )
-    assert (other.weights == problem.weights).all()
+    assert (other.usage.weights == problem.usage.weights).all()
     every = [Pruning(other, kept) for kept in all_prunings(other).kept]
     return min(p.error for p in every if p.exact_cost <= found.at_most[0])
 

@@ -151,7 +151,7 @@ def within() -> list[LimitedSolution]:
     problem, _, _, path = solved()
     cost = path.exact_cost
     k = max(range(len(cost) - 1), key=lambda k: cost[k] - cost[k + 1])
-    half = [Limit(10**6, rows=problem.rows[k::2], name=str(k)) for k in (0, 1)]
+    half = [Limit(10**6, rows=problem.usage.rows[k::2], name=str(k)) for k in (0, 1)]
     uses = limit_rows(problem, half).uses(Pruning.unpruned(problem))
     limits = [replace(limit, at_most=use * Fraction(2, 3 + j)) for j, (limit, use) in enumerate(zip(half, uses, strict=True))]
     found = [pm.solve(problem, budget=(cost[k] + cost[k + 1]) / 2, path=path), pm.solve(problem, limits=limits)]
@@ -174,13 +174,13 @@ def other_threshold(problem: PruningProblem) -> PruningProblem:
 
 
 def other_routing(problem: PruningProblem) -> PruningProblem:
-    return with_usage(problem, routing=replace(problem.routing, order=problem.routing.order[:, ::-1].copy()))
+    return with_usage(problem, routing=replace(problem.usage.routing, order=problem.usage.routing.order[:, ::-1].copy()))
 
 
 def other_ranges(problem: PruningProblem) -> PruningProblem:
-    start = problem.routing.start.copy()
+    start = problem.usage.routing.start.copy()
     start[int(problem.ensemble.left[0])] += 1
-    return with_usage(problem, routing=replace(problem.routing, start=start))
+    return with_usage(problem, routing=replace(problem.usage.routing, start=start))
 
 
 def other_errors(problem: PruningProblem) -> PruningProblem:
@@ -199,8 +199,8 @@ PROBLEMS: dict[str, Callable[[PruningProblem], PruningProblem]] = {
     "prices": lambda p: with_usage(p, costs=CostItems.plain([1, 2.5, 0.5, 3.01])),
     "prices in proportion": lambda p: with_usage(p, costs=CostItems.plain([2, 5, 1, 6])),
     "needs": lambda p: with_usage(p, costs=replace(p.costs, needs=((0,), (1,), (3,), (2,)))),
-    "weights": lambda p: with_usage(p, weights=p.weights[::-1].copy()),
-    "rows": lambda p: with_usage(p, rows=p.rows[::-1].copy()),
+    "weights": lambda p: with_usage(p, weights=p.usage.weights[::-1].copy()),
+    "rows": lambda p: with_usage(p, rows=p.usage.rows[::-1].copy()),
     "evaluation": lambda p: with_usage(p, evaluation=(Fraction(1, 10),) * 4),
 }
 
@@ -546,7 +546,7 @@ def test_a_level_moved_anywhere_is_refuted(seed: int, ties: str) -> None:
     """On random forests no other level of any single split passes: the levels of smallest and of largest optima are unique."""
     path = pruning_path(random_problem(seed), ties=ties)  # type: ignore[arg-type]
     lowest = 0 if ties == "smallest" else -1
-    for h in path.problem.splits:
+    for h in path.problem.usage.splits:
         for level in range(lowest, len(path.breakpoints) + 1):
             if level != path.level[h]:
                 assert check_path(with_level(path, int(h), level)).holds is False, (h, level)

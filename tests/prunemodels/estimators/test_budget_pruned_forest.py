@@ -98,7 +98,7 @@ def test_rules_choose_on_the_validation_part(part: str) -> None:
     if part == "given":
         assert models[0].evaluation_ is not None
         np.testing.assert_array_equal(models[0].evaluation_.error, evaluate_path(models[0].path_, X[400:], y[400:]).error)
-        assert models[0].path_.problem.n_rows == len(X) - 400
+        assert models[0].path_.problem.usage.n_rows == len(X) - 400
         assert models[0].path_.problem.errors.components[0].weight[0] == 400  # all given rows are trained on
 
 
@@ -127,7 +127,7 @@ def test_weights_of_zero_take_no_part() -> None:
     other = BudgetPrunedForestClassifier(SMALL, random_state=0).fit(X[kept], y[kept], sample_weight=w[kept])
     np.testing.assert_array_equal(model.path_.level, other.path_.level)
     np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
-    assert set(model.path_.problem.weights) == {1.0, 3.0}
+    assert set(model.path_.problem.usage.weights) == {1.0, 3.0}
     plain = BudgetPrunedForestClassifier(SMALL, random_state=0).fit(X[kept], y[kept])
     assert not np.array_equal(model.predict_proba(X), plain.predict_proba(X))
 

@@ -109,12 +109,12 @@ def test_feature_usage_is_counted_by_walking(seed: int) -> None:
     problem = random_problem(seed)
     pruning = pm.pruning_path(problem)[0]
     e = problem.ensemble
-    X = np.asarray(problem.X)[problem.rows]
+    X = np.asarray(problem.X)[problem.usage.rows]
     asked = np.zeros((len(X), e.n_features), dtype=bool)
     for i, x in enumerate(X):
         for root in e.roots.tolist():
             asked[i, e.feature[way(e, root, x, pruning.kept)[:-1]]] = True
-    assert feature_usage(pruning) == pytest.approx(np.average(asked, axis=0, weights=problem.weights))
+    assert feature_usage(pruning) == pytest.approx(np.average(asked, axis=0, weights=problem.usage.weights))
 
 
 @pytest.mark.parametrize(

@@ -340,10 +340,10 @@ def test_weighted_samples_are_certified_by_students_bound() -> None:
 
 def held_out_cost_of_certifying(problem: PruningProblem, pruning: pm.Pruning, seed: int) -> tuple[float, float]:
     """Mean and upper 95 % end on the half that a seed certifies with, from the public pieces."""
-    shuffled = np.random.default_rng(seed).permutation(problem.n_rows)
-    certify = np.sort(shuffled[: round(0.5 * problem.n_rows)])
+    shuffled = np.random.default_rng(seed).permutation(problem.usage.n_rows)
+    certify = np.sort(shuffled[: round(0.5 * problem.usage.n_rows)])
     rows = X[200:].iloc[certify]
-    cost = held_out_cost(pruning, rows, sample_weight=problem.weights[certify], confidence=0.9)
+    cost = held_out_cost(pruning, rows, sample_weight=problem.usage.weights[certify], confidence=0.9)
     return cost.mean, cost.high
 
 

@@ -25,14 +25,14 @@ def test_uses_are_counted_down_the_trees(seed: int) -> None:
     """Cost with evaluation, of all and of a group, the dearest, and shares, as each row walked down the trees uses them."""
     problem = random_problem(np.random.default_rng(seed))
     kept, names = Pruning.unpruned(problem).kept, problem.costs.names
-    group = problem.rows[: max(2, problem.n_rows // 2)]
-    if problem.n_rows < 2:
+    group = problem.usage.rows[: max(2, problem.usage.n_rows // 2)]
+    if problem.usage.n_rows < 2:
         return
     limits = [Limit(1), Limit(1, rows=group), Limit(1, each=True), Limit(1, {names[0]: Fraction(1, 3)}), Limit(1, "leaves")]
     seen = limit_uses(problem.usage, kept, limits)
     paid = slow_uses(problem, kept, prices(problem), evaluated=True)
     other = slow_uses(problem, kept, {names[0]: Fraction(1, 3)}, evaluated=False)
-    everybody, some = np.arange(problem.n_rows), np.arange(len(group))
+    everybody, some = np.arange(problem.usage.n_rows), np.arange(len(group))
     wanted = [mean(problem, paid, everybody), mean(problem, paid, some), max(paid), mean(problem, other, everybody)]
     assert [use.use for use in seen[:4]] == pytest.approx([float(w) for w in wanted])
     assert seen[4].use == problem.ensemble.n_trees + int(kept.sum())

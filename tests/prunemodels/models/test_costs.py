@@ -219,7 +219,7 @@ def test_rows_of_weight_zero_are_no_rows():
     all_rows = pm.problem_from_forest(case.forest, case.X, costs=1, sample_weight=w)
     without = pm.problem_from_forest(case.forest, case.X[w > 0], costs=1, sample_weight=w[w > 0])
     assert pm.Pruning.unpruned(all_rows).cost == pm.Pruning.unpruned(without).cost
-    assert all_rows.n_rows == without.n_rows == (w > 0).sum()
+    assert all_rows.usage.n_rows == without.usage.n_rows == (w > 0).sum()
 
 
 def test_real_price_files() -> None:

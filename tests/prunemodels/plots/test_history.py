@@ -146,7 +146,7 @@ def test_a_real_path_has_a_scale() -> None:
     assert [text.get_text() for text in figure.axes[0].texts] == [f"tree {t}" for t in range(4)]
     bar = figure.axes[1]
     assert bar.get_xlabel() == r"level: the split is kept for $\lambda$ below it"
-    shown = path.problem.splits[path.problem.ensemble.tree_of[path.problem.splits] < 4]
+    shown = path.problem.usage.splits[path.problem.ensemble.tree_of[path.problem.usage.splits] < 4]
     table = np.array([float(b) for b in path.breakpoints])
     level = table[path.level[shown]]
     assert bar.get_xlim() == pytest.approx((level[level > 0].min(), level.max()))

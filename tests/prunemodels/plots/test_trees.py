@@ -124,7 +124,7 @@ def test_many_nodes_are_dots() -> None:
     leaf_depths = [
         int(real.ensemble.depth[h])
         for h in np.flatnonzero(~real.ensemble.is_split)
-        if 39 in real.routing.order[real.ensemble.tree_of[h]][real.routing.start[h] : real.routing.stop[h]]
+        if 39 in real.usage.routing.order[real.ensemble.tree_of[h]][real.usage.routing.start[h] : real.usage.routing.stop[h]]
     ]
     assert len(bold) == sum(leaf_depths)
 

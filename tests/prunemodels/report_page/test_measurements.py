@@ -66,7 +66,7 @@ def test_before_and_after_are_what_evaluate_says() -> None:
             (case.forest, seen.cost_before, seen.error_before),
             (pruned, seen.cost_after, seen.error_after),
         ):
-            price = [float(a) for a in problem.evaluation]
+            price = [float(a) for a in problem.usage.evaluation]
             known = pm.evaluate(forest, case.X, case.y, costs=problem.costs, evaluation_cost=price)
             assert cost.mean == pytest.approx(known.cost)
             assert error.mean == pytest.approx(known.error)
@@ -114,7 +114,7 @@ def test_what_is_paid_once_is_saved_once() -> None:
     problem = type(problem).build(problem.ensemble, problem.errors, X, costs)
     nothing = Pruning.all_roots(problem)
     paid = tuple(SampleCost.of(problem.usage, p.kept) for p in (Pruning.unpruned(problem), nothing))
-    seen = change_of(paid, (np.zeros(2), np.zeros(2)), problem.weights, 0.95, loss=TreeLoss("zero_one"))
+    seen = change_of(paid, (np.zeros(2), np.zeros(2)), problem.usage.weights, 0.95, loss=TreeLoss("zero_one"))
     assert seen.cost_after.mean == 0
     assert seen.saving.mean == pytest.approx(Pruning.unpruned(problem).cost)
     assert seen.cost_before.mean == pytest.approx(Pruning.unpruned(problem).cost)

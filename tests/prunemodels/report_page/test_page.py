@@ -113,7 +113,7 @@ def test_the_headline_tells_saving_and_loss(pages: dict[str, str]) -> None:
     """With the numbers that `evaluate` measures, rounded."""
     case = classifier()
     problem, pruned = case.path.problem, pm.apply_pruning(case.some, case.forest)
-    price = [float(a) for a in problem.evaluation]
+    price = [float(a) for a in problem.usage.evaluation]
     before, after = (pm.evaluate(f, case.X, case.y, costs=problem.costs, evaluation_cost=price) for f in (case.forest, pruned))
     lede = re.search(r'<p class="lede(?: rose)?">(.*?)</p>', pages["row"]).group(1)
     saved = f"{100 * (1 - after.cost / before.cost):.0f}\u00a0% less"

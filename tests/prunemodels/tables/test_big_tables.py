@@ -6,6 +6,7 @@ import decimal
 import pickle
 import tracemalloc
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -118,13 +119,13 @@ SOURCES = {
 def assert_same(one, other):
     """Two instances are equal bit for bit, to their usage arcs."""
     for part in ("order", "start", "stop"):
-        assert np.array_equal(getattr(one.routing, part), getattr(other.routing, part))
-    for part in ("rows", "weights", "node_error", "purchase_price"):
-        a, b = (getattr(p, part) for p in (one, other))
+        assert np.array_equal(getattr(one.usage.routing, part), getattr(other.usage.routing, part))
+    for part in ("usage.rows", "usage.weights", "node_error", "purchase_price"):
+        a, b = (attrgetter(part)(p) for p in (one, other))
         a, b = (a(), b()) if callable(a) else (a, b)
         assert a.dtype == b.dtype
         assert np.array_equal(a, b)
-    arcs = one.usage_arcs(), other.usage_arcs()
+    arcs = one.usage.arcs(), other.usage.arcs()
     assert np.array_equal(arcs[0].tail, arcs[1].tail)
     assert np.array_equal(arcs[0].head, arcs[1].head)
     for part in ("gain", "price", "weight", "evaluation", "gain_unit", "price_unit"):
@@ -412,7 +413,7 @@ def test_categories_of_numbers_are_those_numbers(data):
     whole = pm.problem_from_forest(data.forest, data.X.assign(b=halves), costs=1)
     given = data.table.assign(b=pd.Categorical(halves))
     for same in (given, pa.table(given)):
-        assert np.array_equal(problem_from_table(data.forest, same, costs=1).routing.order, whole.routing.order)
+        assert np.array_equal(problem_from_table(data.forest, same, costs=1).usage.routing.order, whole.usage.routing.order)
 
 
 def test_iterators_serve_one_pass_only(data):
@@ -547,7 +548,7 @@ def test_memory_does_not_grow_with_the_features(kind, tmp_path, monkeypatch):
     finally:
         tracemalloc.stop()
     own = 4 * n_rows * n_trees + 24 * n_rows
-    assert problem.n_rows == n_rows
+    assert problem.usage.n_rows == n_rows
     assert max(held) < own + 2 * n_rows * n_trees + 20_000_000 < 8 * n_rows * n_features
 
 
@@ -596,7 +597,7 @@ def test_files_are_not_taken_for_rows_in_memory(forest, tmp_path):
             with pytest.raises(InvalidInputError, match=rf"X is a ({kind}), not rows in memory; .* problem_from_table"):
                 call(given)
     found = pm.problem_from_forest(forest, pa.table(X), costs=1)
-    assert np.array_equal(found.routing.order, problem.routing.order)
+    assert np.array_equal(found.usage.routing.order, problem.usage.routing.order)
     with pytest.raises(InvalidInputError, match="X has the column 'b' in place 0"):
         pm.problem_from_forest(forest, pa.table(X[["b", "a"]]), costs=1)
 
@@ -606,7 +607,7 @@ def test_endings_are_known_in_capitals(forest, tmp_path):
     whole = pm.problem_from_forest(forest, small(), costs=1)
     for name, write in (("T.PARQUET", small().to_parquet), ("T.Csv", lambda file: small().to_csv(file, index=False))):
         write(tmp_path / name)
-        assert np.array_equal(problem_from_table(forest, tmp_path / name, costs=1).routing.order, whole.routing.order)
+        assert np.array_equal(problem_from_table(forest, tmp_path / name, costs=1).usage.routing.order, whole.usage.routing.order)
 
 
 def test_columns_are_named_by_any_sequence(forest):
@@ -615,4 +616,4 @@ def test_columns_are_named_by_any_sequence(forest):
     renamed = small().rename(columns={"a": "c"})[["b", "c"]]
     for columns in (["c", "b"], np.array(["c", "b"], dtype=object), pd.Index(["c", "b"])):
         found = problem_from_table(forest, ChunkedTable(renamed, columns=columns), costs=1)
-        assert np.array_equal(found.routing.order, whole.routing.order)
+        assert np.array_equal(found.usage.routing.order, whole.usage.routing.order)

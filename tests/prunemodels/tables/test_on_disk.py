@@ -47,10 +47,10 @@ def test_price_sharing_on_disk_is_that_in_memory(made, tmp_path):
         assert np.array_equal(final_scores(one).score, final_scores(other).score)
         assert one.stats["iterations"] == other.stats["iterations"] > 0
     assert 0 < one.pruning.n_splits < here.ensemble.n_splits
-    assert there.row_blocks.n_blocks == 2
+    assert there.usage.row_blocks.n_blocks == 2
     for part in ("order", "start", "stop"):
-        assert mapped(getattr(there.row_blocks, part))
-        assert not mapped(getattr(here.row_blocks, part))
+        assert mapped(getattr(there.usage.row_blocks, part))
+        assert not mapped(getattr(here.usage.row_blocks, part))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -62,12 +62,12 @@ def test_memory_on_disk_does_not_grow_with_the_trees(made, tmp_path):
         tracemalloc.start()
         try:
             problem = problem_from_table(forest, table, costs=1, scratch=scratch)
-            problem.row_blocks  # noqa: B018
+            problem.usage.row_blocks  # noqa: B018
             held[scratch] = tracemalloc.get_traced_memory()[0]
         finally:
             tracemalloc.stop()
-    n = problem.n_rows
-    of_nodes = 8 * problem.ensemble.n_nodes * problem.row_blocks.n_blocks
+    n = problem.usage.n_rows
+    of_nodes = 8 * problem.ensemble.n_nodes * problem.usage.row_blocks.n_blocks
     assert held[None] - held[tmp_path] > 6 * N_TREES * n + of_nodes - 50_000
     assert held[tmp_path] < 24 * n + 600_000
 
@@ -95,5 +95,5 @@ def test_an_instance_on_disk_can_be_pickled(made, tmp_path):
     forest, table = made
     problem = problem_from_table(forest, table, costs=1, scratch=tmp_path)
     opened = pickle.loads(pickle.dumps(problem))
-    assert not mapped(opened.row_blocks.order)
+    assert not mapped(opened.usage.row_blocks.order)
     assert price_sharing(opened, LAM, gap=1e-2).bound == price_sharing(problem, LAM, gap=1e-2).bound

@@ -137,7 +137,7 @@ def test_the_best_level_set_is_found(seed: int) -> None:
     """Of points drawn at random the answer is the best of all level sets, evaluated one by one."""
     problem = random_problem(seed, rounded=bool(seed % 2))
     rng = np.random.default_rng(seed)
-    parent, splits = problem.ensemble.parent, problem.splits
+    parent, splits = problem.ensemble.parent, problem.usage.splits
     for lam in (0.0, 0.001, 0.005, 0.02, 0.1):
         y = rng.choice([0.0, 0.2, 0.5, 0.5, 0.9, 1.0, -0.1, 1.1], problem.ensemble.n_nodes)
         falling = y.copy()

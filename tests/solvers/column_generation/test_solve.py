@@ -75,7 +75,7 @@ def by_recursion(problem: pm.PruningProblem, node_cost: Any, split_charge: Any) 
         return float(min(below, node_cost[h]))
 
     value = np.array([best(int(r)) for r in forest.roots])
-    for h in problem.splits.tolist():
+    for h in problem.usage.splits.tolist():
         kept[h] &= forest.parent[h] < 0 or kept[forest.parent[h]]
     return pm.engines.CheapestPrunings(kept, value, 1e-12 * np.abs(value))
 

@@ -41,7 +41,7 @@ def level_shares(problem: PruningProblem, level: NDArray[np.int32], pool: Thread
 def by_definition(problem: PruningProblem, level: NDArray[np.int32], weight: NDArray[np.float64]) -> dict[tuple[int, int], float]:
     """The shares, unrounded, by split and purchase: the users of the highest level pay in proportion to weights."""
     users: dict[int, list[int]] = {}
-    arcs = problem.usage_arcs(np.flatnonzero(problem.ensemble.is_split & (level > 0)).astype(np.int32))
+    arcs = problem.usage.arcs(np.flatnonzero(problem.ensemble.is_split & (level > 0)).astype(np.int32))
     for h, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True):
         users.setdefault(j, []).append(h)
     price, found = problem.purchase_price(), {}
@@ -67,13 +67,13 @@ def test_users_of_the_highest_level_share_each_price_in_proportion_to_weights(se
     with ThreadPoolExecutor(1) as pool:
         shares = level_shares(problem, level, pool)
         of_open = weight[shares.nodes]
-        arcs = shares.arcs(of_open, np.ones(problem.n_purchases, dtype=bool))
+        arcs = shares.arcs(of_open, np.ones(problem.usage.n_purchases, dtype=bool))
         charges, rough = shares.charges(of_open), shares.rough_charges(of_open)
     found = dict(zip(zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True), arcs.share.tolist(), strict=True))
     assert found.keys() == expected.keys()
     for arc, share in expected.items():
         assert found[arc] / 2**20 == pytest.approx(share, abs=1e-4)
-    paid = np.bincount(arcs.head, weights=arcs.share, minlength=problem.n_purchases).astype(np.int64)
+    paid = np.bincount(arcs.head, weights=arcs.share, minlength=problem.usage.n_purchases).astype(np.int64)
     bought = np.unique(arcs.head)
     np.testing.assert_array_equal(paid[bought], problem.purchase_price()[bought] << 20)
     np.testing.assert_array_equal(np.bincount(arcs.tail, weights=arcs.share, minlength=n)[shares.nodes], charges)

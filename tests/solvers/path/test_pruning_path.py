@@ -63,7 +63,7 @@ def test_golden_instance() -> None:
     assert path.breakpoints == (0, Fraction(1, 8), Fraction(3, 8))
     assert path.cost.tolist() == [3, 2, 0]
     assert path.error.tolist() == [1 / 8, 2 / 8, 1]
-    assert path.level[path.problem.splits].tolist() == [2, 2, 2, 2, 1]
+    assert path.level[path.problem.usage.splits].tolist() == [2, 2, 2, 2, 1]
 
 
 def test_free_splits_stay_for_ever() -> None:

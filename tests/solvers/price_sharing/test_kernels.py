@@ -43,8 +43,8 @@ from tests.solvers.cases import instance, leaves_only
 def blocked(problem: PruningProblem, size: int | None, monkeypatch: pytest.MonkeyPatch) -> PruningProblem:
     """The problem with its rows put in order, in blocks of so many."""
     if size is not None:
-        order = row_order(problem.routing, problem.ensemble)
-        blocks = row_blocks(problem.routing, problem.ensemble.tree_of, size, order)
+        order = row_order(problem.usage.routing, problem.ensemble)
+        blocks = row_blocks(problem.usage.routing, problem.ensemble.tree_of, size, order)
         monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocks)
     return problem
 
@@ -65,12 +65,12 @@ NAMES = ("digits", "breast cancer, licence", "breast cancer, discounts", "wine, 
 def charges_of_arcs(left: Remaining, score: NDArray[np.float32]) -> NDArray[np.float64]:
     """(1) of `solvers.price_sharing.shares`, arc by arc."""
     problem = left.objective.problem
-    arcs = problem.usage_arcs(left.nodes)
+    arcs = problem.usage.arcs(left.nodes)
     place = np.full(problem.ensemble.n_nodes, -1)
     place[left.nodes] = np.arange(left.nodes.size)
     weight = np.exp(score.astype(float) - max(float(score.max(initial=-np.inf)), -1e300))[place[arcs.tail]]
-    total = np.bincount(arcs.head, weight, problem.n_purchases)
-    price = left.objective.prices(np.arange(problem.n_purchases, dtype=np.int32)).astype(float)
+    total = np.bincount(arcs.head, weight, problem.usage.n_purchases)
+    price = left.objective.prices(np.arange(problem.usage.n_purchases, dtype=np.int32)).astype(float)
     if left.paid is not None:
         price[left.paid] = 0.0
     return np.bincount(place[arcs.tail], price[arcs.head] * weight / total[arcs.head], left.nodes.size)
@@ -105,10 +105,10 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
                 in_two_threads.setattr(shares, "ONE_THREAD_ARCS", 0)
                 charged.append(Sharing(left, pool, most_bytes=0).charges(score))
             np.testing.assert_allclose(charged, [charges_of_arcs(left, score)] * 3, rtol=1e-11)
-            rows = (problem.row_blocks.stop - problem.row_blocks.start)[:, left.nodes]
+            rows = (problem.usage.row_blocks.stop - problem.usage.row_blocks.start)[:, left.nodes]
             for m in np.unique(left.slices.item):
                 arcs = rows[:, left.slices.split[left.slices.item == m]].sum(axis=1)
-                sparse = arcs * ROWS_PER_ARC < np.minimum(problem.row_blocks.size, problem.n_rows)
+                sparse = arcs * ROWS_PER_ARC < np.minimum(problem.usage.row_blocks.size, problem.usage.n_rows)
                 few, many = few + int((sparse & (arcs > 0)).sum()), many + int((~sparse).sum())
     assert many > 0
     assert few > 0 or name != "digits" or size == 3
@@ -142,8 +142,8 @@ def test_merged_purchases_pay_and_are_cut_as_all_of_them(
             np.testing.assert_allclose(sharing.charges(score), charges_of_arcs(left, score), rtol=1e-11)
             assert sharing.merged is not None
             n_arcs = sum(part.place.size for part in sharing.merged)
-            arcs = problem.usage_arcs(left.nodes)
-            price = left.unpaid_prices(np.arange(problem.n_purchases, dtype=np.int32))
+            arcs = problem.usage.arcs(left.nodes)
+            price = left.unpaid_prices(np.arange(problem.usage.n_purchases, dtype=np.int32))
             priced = price[arcs.head] > 0
             least = merge_purchases(arcs.tail[priced], arcs.head[priced], price).arc.size
             assert least <= n_arcs <= priced.sum()

@@ -70,10 +70,10 @@ def test_on_disk_only_rows_and_nodes_are_counted(tmp_path: Path) -> None:
     needs = memory_needed(rows=7, trees=3, nodes=11, items=2, on_disk=True)
     assert (needs.routing, needs.nodes, needs.blocks, needs.run) == (168, 105 * 11, 28, 51 * 11 + 84)
     problem = instance("iris")
-    routing = problem.routing
+    routing = problem.usage.routing
     there = with_usage(problem, routing=replace(routing, scratch=tmp_path))
-    arcs = problem.n_rows * problem.ensemble.n_trees * problem.costs.n_items
-    expected = 51 * problem.ensemble.n_nodes + 4 * problem.n_rows + 2 * arcs
+    arcs = problem.usage.n_rows * problem.ensemble.n_trees * problem.costs.n_items
+    expected = 51 * problem.ensemble.n_nodes + 4 * problem.usage.n_rows + 2 * arcs
     assert memory_of_run(there) == expected < memory_of_run(with_usage(problem))
 
 
@@ -82,7 +82,7 @@ def test_too_little_memory_is_said_beforehand(monkeypatch: pytest.MonkeyPatch) -
     problem = instance("iris")
     monkeypatch.setattr(memory, "memory_free", lambda: memory_of_run(problem) - 1)
     with pytest.warns(RuntimeWarning, match=r"needs 0 MB for PruningProblem.*, 0 MB are free.*fewer cost rows") as told:
-        found = price_sharing(problem, 0.01)
+        found = pm.engines.price_sharing(problem, 0.01)
     assert found.relative_gap == 0
     assert told[0].filename == __file__
     for enough in (memory_of_run(problem), None):
@@ -130,7 +130,7 @@ def test_a_core_that_fits_no_memory_ends_the_run(monkeypatch: pytest.MonkeyPatch
     lam = tie(problem)
     best = min_cut(problem, lam).value
     with pytest.warns(RuntimeWarning, match=LEFT) as told:
-        found = price_sharing(problem, lam, small_core=0)
+        found = pm.engines.price_sharing(problem, lam, small_core=0)
     assert told[0].filename == __file__
     assert found.stopped is StopReason.MEMORY_LIMIT
     assert found.bound <= best <= found.value

@@ -76,7 +76,7 @@ def test_scores_far_apart_share_all_prices(apart: float) -> None:
     left = all_open(integer_objective(problem, lam).refined(), problem.ensemble.is_split)
     item = problem.ensemble.feature[left.nodes]
     score = np.where(item % 2 == 0, 1000.0, 1000.0 - apart).astype(np.float32)
-    used = np.unique(problem.usage_arcs(left.nodes).head)
+    used = np.unique(problem.usage.arcs(left.nodes).head)
     with ThreadPoolExecutor(1) as pool:
         charged = Sharing(left, pool).charges(score)
     assert charged.sum() == pytest.approx(float(left.objective.prices(used).sum()), rel=1e-12)

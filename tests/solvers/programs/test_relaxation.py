@@ -301,7 +301,7 @@ def test_a_gain_of_nothing_costs_nothing(evaluation: bool) -> None:
     ratios = [Fraction(int(g), int(c)) * unit for g, c in zip(whole.gain, whole.evaluation, strict=True) if g > 0 < c]
     none = 0
     for lam in ratios[:20] or [Fraction(0)]:
-        cost = build(problem, "closure", lam=float(lam)).arrays.cost[: problem.splits.size]
+        cost = build(problem, "closure", lam=float(lam)).arrays.cost[: problem.usage.splits.size]
         none += np.count_nonzero(cost == 0)
         assert np.abs(cost[cost != 0]).min() > 1e-9
     assert none

@@ -57,7 +57,7 @@ def conforms(problem: PruningProblem, budget: Fraction, method: Method) -> None:
     found = BUDGET_SOLVERS[method](problem, budget)
     held(found)
     same(solve_limits(problem, [Limit(budget)], method=method), found)
-    for second in (Limit(10**6, "splits"), Limit(10**9, name="some rows", rows=problem.rows[::2])):
+    for second in (Limit(10**6, "splits"), Limit(10**9, name="some rows", rows=problem.usage.rows[::2])):
         both = solve_limits(problem, [Limit(budget), second], method=method)
         held(both)
         assert np.array_equal(both.pruning.kept, found.pruning.kept)
@@ -79,7 +79,7 @@ def test_real_instances_conform(name: str, method: Method) -> None:
     """At a budget inside the longest edge, and within limits for two halves of the examples."""
     problem = instance(name)
     conforms(problem, inside(problem), method)
-    half = [Limit(10**9, rows=rows, name=str(k)) for k, rows in enumerate((problem.rows[::2], problem.rows[1::2]))]
+    half = [Limit(10**9, rows=rows, name=str(k)) for k, rows in enumerate((problem.usage.rows[::2], problem.usage.rows[1::2]))]
     uses = limit_rows(problem, half).uses(Pruning.unpruned(problem))
     limits = [replace(limit, at_most=use * Fraction(k, 4)) for k, (limit, use) in enumerate(zip(half, uses, strict=True), 1)]
     held(solve_limits(problem, limits, method=method, work=0.2))

@@ -17,9 +17,9 @@ def parts_of(problem: PruningProblem, n_parts: int) -> list[ArrayRows]:
     """The rows of an instance in parts, those without weight included."""
     X = problem.X.toarray() if hasattr(problem.X, "toarray") else np.asarray(problem.X)
     weights = np.zeros(len(X))
-    weights[problem.rows] = problem.weights
-    parts = array_parts(X[problem.rows], min(n_parts, problem.n_rows), problem.weights)
-    if len(problem.rows) == len(X):
+    weights[problem.usage.rows] = problem.usage.weights
+    parts = array_parts(X[problem.usage.rows], min(n_parts, problem.usage.n_rows), problem.usage.weights)
+    if len(problem.usage.rows) == len(X):
         return parts
     # a row that counts for nothing in front of each part
     nothing = np.flatnonzero(weights == 0)[:1]
@@ -32,7 +32,7 @@ def recipes_of(problem: PruningProblem, n_parts: int, threads: int = 1) -> list[
 
 def joined(problem: PruningProblem, workers: Any) -> ShardedProblem:
     return ShardedProblem.build(
-        problem.ensemble, problem.errors, workers, problem.costs, evaluation_cost=list(problem.evaluation)
+        problem.ensemble, problem.errors, workers, problem.costs, evaluation_cost=list(problem.usage.evaluation)
     )
 
 

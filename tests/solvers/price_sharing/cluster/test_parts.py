@@ -54,7 +54,7 @@ def test_a_parquet_file_is_read_in_parts(n_parts: int, tmp_path: Path) -> None:
     problem, lam = instance("iris, weights"), 0.02
     X = pd.DataFrame(np.asarray(problem.X), columns=["a", "b", "c", "d"])
     file = tmp_path / "rows.parquet"
-    table = X.assign(omega=problem.weights)[["omega", "d", "c", "b", "a"]]
+    table = X.assign(omega=problem.usage.weights)[["omega", "d", "c", "b", "a"]]
     table.to_parquet(file, row_group_size=5)
     parts = parquet_parts(file, n_parts, ["a", "b", "c", "d"], "omega")
     assert [g for p in parts for g in p.groups] == list(range(8))
@@ -64,7 +64,7 @@ def test_a_parquet_file_is_read_in_parts(n_parts: int, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.kept, sharded_price_sharing(parted(problem, 2), lam).kept)
     rows, weights = parts[0]()
     np.testing.assert_array_equal(rows, X.to_numpy(np.float32)[: len(rows)])
-    np.testing.assert_array_equal(weights, problem.weights[: len(rows)])
+    np.testing.assert_array_equal(weights, problem.usage.weights[: len(rows)])
     assert parquet_parts(file, n_parts, ["a"])[0]()[1] is None
 
 

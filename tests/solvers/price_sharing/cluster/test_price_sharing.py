@@ -83,8 +83,8 @@ def test_whole_charges_never_exceed_the_prices(seed: int, in_parts: bool) -> Non
         at = sharded_objective(sharded, Fraction(1, 7))
         sharded.shards.open(at.item_price, is_open)
     left = all_open(at, is_open)
-    arcs = problem.usage_arcs()
-    price = integer_objective(problem, Fraction(1, 7)).refined().prices(np.arange(problem.n_purchases, dtype=np.int32))
+    arcs = problem.usage.arcs()
+    price = integer_objective(problem, Fraction(1, 7)).refined().prices(np.arange(problem.usage.n_purchases, dtype=np.int32))
     rng = np.random.default_rng(seed)
     for spread in (0.0, 1.0, 30.0, 800.0):
         score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
@@ -94,7 +94,7 @@ def test_whole_charges_never_exceed_the_prices(seed: int, in_parts: bool) -> Non
         highest, lowest = (float(x) for x in (score.max(initial=-math.inf), score.min(initial=math.inf)))
         high = max((highest + lowest) / 2, highest + math.log(SMALLEST_WEIGHT))
         weight = {int(h): Fraction(math.exp(float(s) - high)) for h, s in zip(left.nodes, score, strict=True)}
-        total = np.zeros(problem.n_purchases, dtype=object)
+        total = np.zeros(problem.usage.n_purchases, dtype=object)
         for h, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True):
             total[j] += weight[h]
         for k, h in enumerate(left.nodes.tolist()):

@@ -38,7 +38,7 @@ def slow_uses(
 ) -> list[Fraction]:
     """What each row of positive weight uses by walking it down every tree, items paid once in full where anybody needs them."""
     ensemble, costs = problem.ensemble, problem.costs
-    X = np.asarray(problem.X, dtype=np.float32)[problem.rows]
+    X = np.asarray(problem.X, dtype=np.float32)[problem.usage.rows]
     needed = {m for h in np.flatnonzero(kept) for m in costs.needs[int(ensemble.feature[h])]}
     fixed = sum((amounts.get(costs.names[m], Fraction(0)) for m in needed if costs.paid_once[m]), Fraction(0))
     found = []
@@ -47,7 +47,7 @@ def slow_uses(
         for h in ensemble.roots.tolist():
             for f in ensemble.feature[way(ensemble, h, x, kept)[:-1]].tolist():
                 mine |= set(costs.needs[f])
-                used += problem.evaluation[f] if evaluated else 0
+                used += problem.usage.evaluation[f] if evaluated else 0
         found.append(used + sum((amounts.get(costs.names[m], Fraction(0)) for m in mine if not costs.paid_once[m]), Fraction(0)))
     return found
 
@@ -59,7 +59,7 @@ def prices(problem: PruningProblem) -> dict[str, Fraction]:
 
 def mean(problem: PruningProblem, amounts: list[Fraction], members: NDArray[np.int64]) -> Fraction:
     """The weighted mean over some rows of positive weight."""
-    weight = [Fraction(repr(float(problem.weights[i]))) for i in members]
+    weight = [Fraction(repr(float(problem.usage.weights[i]))) for i in members]
     return sum((w * amounts[i] for w, i in zip(weight, members, strict=True)), Fraction(0)) / sum(weight, Fraction(0))
 
 
@@ -67,7 +67,7 @@ def drawn(problem: PruningProblem, rng: np.random.Generator) -> list[Limit]:
     """One to four different limits, each a share of what the unpruned forest uses."""
     names = problem.costs.names
     mask = rng.random(len(problem.X)) < 0.5  # type: ignore[arg-type]
-    mask[problem.rows[0]] = True
+    mask[problem.usage.rows[0]] = True
     other = {names[-1]: Fraction(3, 7), names[0]: Fraction(1, 5)}
     kinds = [Limit(1), Limit(1, names[0]), Limit(1, rows=mask), Limit(1, each=True), Limit(1, other, rows=mask, each=True)]
     kinds += [Limit(1, of) for of in ("leaves", "items", "splits")]

@@ -41,7 +41,7 @@ def wards(left: Any, right: Any) -> list[Limit]:
 
 def halves(problem: PruningProblem, shares: tuple[Fraction, Fraction]) -> list[Limit]:
     """Limits for every other row and for all, at shares of what the unpruned forest costs these."""
-    groups = [(problem.rows[::2], "half"), (None, "all")]
+    groups = [(problem.usage.rows[::2], "half"), (None, "all")]
     rows = limit_rows(problem, [Limit(10**9, rows=mine, name=name) for mine, name in groups])
     uses = rows.uses(Pruning.unpruned(problem))
     return [Limit(s * use, rows=mine, name=name) for (mine, name), s, use in zip(groups, shares, uses, strict=True)]
