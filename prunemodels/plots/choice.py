@@ -18,6 +18,7 @@ from formulations.shown import is_rate
 from prunemodels.evaluation.choosing import knee, one_se
 from prunemodels.evaluation.held_out import HeldOut
 from prunemodels.evaluation.path import PathEvaluation
+from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import (
     AXIS,
     BLACK,
@@ -33,7 +34,7 @@ from prunemodels.plots.picture import (
     legend_columns,
     styled,
 )
-from prunemodels.plots.tradeoff import MOST_MARKERS, check_same_problem, trees_error
+from prunemodels.plots.tradeoff import check_same_problem, trees_error
 from prunemodels.points import falling_hull
 
 SEEN_WHOLE, SEEN_NEAR = 0.03, 0.0012
@@ -132,7 +133,7 @@ def _draw_budget(ax: Axes, solution: LimitedSolution, path: PruningPath, taken: 
     pair, best = (mixture.cheaper, mixture.dearer), float(mixture.value)
     ends = [p.cost for p in pair], [p.error for p in pair]
     at = min(budget, mixture.dearer.cost)
-    marker = "." if len(path) <= MOST_MARKERS else ""
+    marker = "." if len(path) <= DRAWING.most_markers else ""
     ax.axvline(budget, color=BLACK, lw=1, ls="--", label=f"budget B = {budget:.4g}", zorder=1.5)
     hull = f"breakpoints and their hull: {trees_error(path.problem)}"
     ax.plot(path.cost, path.error, color=BLUE, lw=1.4, marker=marker, ms=6, label=hull)
@@ -181,10 +182,6 @@ def _zoom_to_budget(ax: Axes, solution: LimitedSolution, taken: Pruning, points:
 def _scales(solution: LimitedSolution) -> tuple[float, float]:
     """The largest cost and the largest error of prunings: those of the unpruned forest, and of the forest without splits."""
     return Pruning.unpruned(solution.problem).cost, Pruning.all_roots(solution.problem).error
-
-
-ERRORS_SHOWN = 4.0
-"""The right-hand part reaches this many standard errors above the least error."""
 
 
 @checked
@@ -259,11 +256,11 @@ def _mark(ax: Axes, evaluation: PathEvaluation, row: int, name: str, **style: An
 
 
 def _zoom_to_least(ax: Axes, evaluation: PathEvaluation) -> None:
-    """Limits around the least error: all rows up to `ERRORS_SHOWN` standard errors above it, and the unpruned forest."""
+    """Limits around the least error: all rows up to `Drawing.errors_shown` standard errors above it, and the unpruned forest."""
     error, least = evaluation.error, float(evaluation.error[evaluation.best])
     se = float(np.nan_to_num(evaluation.error_se[evaluation.best])) or 0.05 * float(error.max()) or 1.0
-    near = error <= least + ERRORS_SHOWN * se
+    near = error <= least + DRAWING.errors_shown * se
     costs = [*evaluation.cost[near].tolist(), evaluation.unpruned_cost]
     room = 0.05 * (max(costs) - min(costs)) or 1.0
     ax.set_xlim(max(0.0, min(costs) - room), max(costs) + room)
-    ax.set_ylim(max(0.0, least - se), max(least + ERRORS_SHOWN * se, evaluation.unpruned_error + se))
+    ax.set_ylim(max(0.0, least - se), max(least + DRAWING.errors_shown * se, evaluation.unpruned_error + se))

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.evaluation.curve import TradeoffCurve
+from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import axes_for, finished, label_axes, literal, look, styled
-from prunemodels.plots.tradeoff import MOST_MARKERS
 
 
 @checked
@@ -77,7 +77,7 @@ def plot_curves(
         cost, error = curve.cost[points], curve.error[points]
         others = np.setdiff1d(np.arange(len(curve)), points)
         ax.plot(curve.cost[others], curve.error[others], color=style["color"], ls="", marker=".", ms=3, alpha=0.35, zorder=1.5)
-        if len(points) > MOST_MARKERS:
+        if len(points) > DRAWING.most_markers:
             style["marker"] = ""
         ax.plot(cost, error, drawstyle="steps-post", ms=4.5, lw=1.6, label=literal(curve.method), **style)
         if spread is not None and curve.method in spread:

@@ -30,20 +30,12 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
+from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import BLACK, BLUE, SMALL, VERMILION, arrow, axes_for, boxed, figure_of, literal, styled, text_size
 from prunemodels.plots.tree_layout import feature_name
 
 SOURCE, SINK = "source", "sink"
-MOST_DRAWN = 40
-"""Largest number of splits and purchases in one picture; with more nothing can be read."""
-
-LARGEST_DENOMINATOR = 10_000
-"""Capacities are written as multiples of a unit if its denominator is at most this."""
-
 FAINT = "0.7"
-FIGURES = 8.0
-"""Size of the numbers at the arcs, in points."""
-
 ROW, PORT, FAN, CROSSING = 0.62, 0.32, 0.5, 1.3
 """Inches: the least distance of two rows, the distance of two arcs that leave a split, and the widths of the parts without text
 in which arcs spread and cross."""
@@ -142,9 +134,9 @@ def plot_cut(pruning: Pruning, lam: Price, *, first: int = 0, ax: Axes | None = 
     >>> figure = pm.plots.plot_cut(pm.solve(pm.datasets.two_trees(), lam=0.25).pruning, 0.25)
     """
     problem, graph = pruning.problem, closure_graph(pruning.problem, lam)
-    if len(graph) - 2 > MOST_DRAWN:
+    if len(graph) - 2 > DRAWING.most_cut_nodes:
         raise InvalidInputError(
-            f"the picture would have {len(graph) - 2:,} splits and purchases, at most {MOST_DRAWN} can be read"
+            f"the picture would have {len(graph) - 2:,} splits and purchases, at most {DRAWING.most_cut_nodes} can be read"
         )
     total, flow = nx.maximum_flow(graph, SOURCE, SINK)
     inside = source_side(pruning)
@@ -168,7 +160,7 @@ def plot_cut(pruning: Pruning, lam: Price, *, first: int = 0, ax: Axes | None = 
         arrow(ax, Path(corners), color=colour, **look, fill=True, zorder=2 if known else 1)
         if arc["text"]:
             colour = colour if known else "0.45"
-            ax.text(*at, arc["text"], ha="center", va="center", fontsize=FIGURES, color=colour, zorder=3)
+            ax.text(*at, arc["text"], ha="center", va="center", fontsize=DRAWING.figures_size, color=colour, zorder=3)
     for node, drawn in graph.nodes(data=True):
         colours = (BLUE, BLUE, "white") if node in inside else ("white", BLACK, BLACK)
         boxed(ax, drawn["at"], literal(drawn["title"]), *colours)
@@ -204,7 +196,7 @@ class _Plan:
         half, arcs, nodes = graph.nodes(data="half"), list(graph.edges), graph.nodes
 
         def widest(chosen: list[Arc]) -> float:
-            return max((text_size(graph.edges[arc]["text"], FIGURES)[0] for arc in chosen), default=0.0)
+            return max((text_size(graph.edges[arc]["text"], DRAWING.figures_size)[0] for arc in chosen), default=0.0)
 
         splits, bought = problem.usage.splits.tolist(), [node for node in graph if isinstance(node, tuple)]
         rows, left_height = _split_rows(problem, graph)
@@ -296,7 +288,7 @@ def _title(problem: PruningProblem, node: Hashable, first: int) -> str:
 def _amount(graph: nx.DiGraph, units: int) -> str:
     """A capacity as text: in units, or as a decimal number if the unit is unwieldy."""
     unit: Fraction = graph.graph["unit"]
-    return str(units) if unit.denominator <= LARGEST_DENOMINATOR else f"{float(units * unit):.3g}"
+    return str(units) if unit.denominator <= DRAWING.largest_denominator else f"{float(units * unit):.3g}"
 
 
 def _caption(graph: nx.DiGraph, flow: int) -> str:
@@ -305,5 +297,5 @@ def _caption(graph: nx.DiGraph, flow: int) -> str:
     cut = [arc["capacity"] for _, _, arc in graph.edges(data=True) if arc["cut"]]
     sums, total = " + ".join(_amount(graph, capacity) for capacity in cut), _amount(graph, sum(cut))
     added = f"{sums} = {total}" if len(cut) > 1 else total
-    units = f", in units of {unit}" if 1 < unit.denominator <= LARGEST_DENOMINATOR else ""
+    units = f", in units of {unit}" if 1 < unit.denominator <= DRAWING.largest_denominator else ""
     return f"cut {added} {'=' if sum(cut) == flow else '>'} flow {_amount(graph, flow)}{units}"

@@ -18,6 +18,7 @@ from formulations.instance.cost_items import Price
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import Stops, shown_cascade, stops_of
 from prunemodels.exits.exit_path import ExitPath
+from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import (
     BLACK,
     SMALL,
@@ -31,18 +32,6 @@ from prunemodels.plots.picture import (
     styled,
     text_size,
 )
-
-MOST_ITEMS = 20
-"""Largest number of columns in the part that shows what was bought."""
-
-LONGEST_NAME = 22
-"""Largest number of letters of an item's name."""
-
-GRID_POINTS = 120
-"""Places at which an area is tried for its name."""
-
-FEWEST_ROWS = 5
-"""With fewer stages than this, bars are as thick as with this many."""
 
 
 @checked
@@ -91,7 +80,7 @@ def plot_exits(
     >>> figure = pm.plots.plot_exits(exits, X_test, y_test, budget=10)
     """
     stops = stops_of(shown_cascade(source, budget), X, y, sample_weight=sample_weight)
-    n_items = min(int(stops.bought.any(axis=1).sum()), MOST_ITEMS)
+    n_items = min(int(stops.bought.any(axis=1).sum()), DRAWING.most_exit_items)
     height = 2.6 + 0.27 * max(stops.used.size, 8)
     width = 0.22 * max(n_items, 4)
     figure = Picture(figsize=(8.8 + width, height), layout="constrained")
@@ -146,14 +135,14 @@ def _name_areas(ax: Axes, cost: NDArray[np.float64], share: NDArray[np.float64],
     figure_width, figure_height = figure_of(ax).get_size_inches()
     place = ax.get_subplotspec().get_position(figure_of(ax))  # type: ignore[union-attr]
     inches = 0.75 * figure_width * place.width, figure_height - 2.2
-    grid, places = np.linspace(cost[0], cost[-1], GRID_POINTS), np.arange(GRID_POINTS)
+    grid, places = np.linspace(cost[0], cost[-1], DRAWING.grid_points), np.arange(DRAWING.grid_points)
     own_place = float(np.interp(own, grid, places, left=-np.inf, right=np.inf))
     top = np.array([np.interp(grid, cost, line) for line in np.cumsum(share, axis=1).T])
-    bottom = np.vstack([np.zeros(GRID_POINTS), top[:-1]])
+    bottom = np.vstack([np.zeros(DRAWING.grid_points), top[:-1]])
     for stage in range(len(top)):
         name = f"stage {stage}"
         width, height = text_size(name, SMALL)
-        half = int(np.ceil((width / 2 + 0.05) / inches[0] * GRID_POINTS))
+        half = int(np.ceil((width / 2 + 0.05) / inches[0] * DRAWING.grid_points))
         low, high = maximum_filter1d(bottom[stage], 2 * half + 1), minimum_filter1d(top[stage], 2 * half + 1)
         room = high - low  # beside each place, as far as the name reaches
         room[(np.abs(places - own_place) <= half) | (np.minimum(places, places[::-1]) < half)] = 0.0
@@ -175,7 +164,7 @@ def draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:
             text += f", error {error[k]:.3g}" if numbers else f", {100 * error[k]:.3g} % wrong"
         ax.text(part, k, text, va="center", fontsize=SMALL)
     ax.set_yticks(place, [f"stage {s}, cost {c:.3g}" for s, c in zip(stops.used, stops.mean_cost(), strict=True)])
-    ax.set_ylim(max(stops.used.size, FEWEST_ROWS) - 0.5, -0.5)
+    ax.set_ylim(max(stops.used.size, DRAWING.fewest_rows) - 0.5, -0.5)
     ax.set_xlim(0, float(share.max()) * (1.5 if error is None else 2.4))
     ax.set_xticks([])
     ax.set_title("who stops where", loc="left")
@@ -186,7 +175,7 @@ def draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:
 
 def draw_items(ax: Axes, stops: Stops) -> QuadMesh | None:
     """A cell for every stage where rows stop and every item: the share of these rows that have bought it; None without items."""
-    by_then, order = stops.bought_by_then(), stops.staircase(MOST_ITEMS)
+    by_then, order = stops.bought_by_then(), stops.staircase(DRAWING.most_exit_items)
     columns = int(by_then.any(axis=0).sum())
     some = f" ({order.size} of {columns} items)" if order.size < columns else ""
     ax.set_title(f"bought by then{some}", loc="left")
@@ -197,8 +186,11 @@ def draw_items(ax: Axes, stops: Stops) -> QuadMesh | None:
         ax.set_xticks([])
         return None
     cells = ax.pcolormesh(by_then[:, order], cmap="Blues", vmin=0, vmax=1, edgecolors="white", lw=1.5)
-    ax.set_ylim(max(stops.used.size, FEWEST_ROWS), 0)
-    names = [literal(n if len(n) <= LONGEST_NAME else n[: LONGEST_NAME - 1] + "…") for n in (stops.items.names[m] for m in order)]
+    ax.set_ylim(max(stops.used.size, DRAWING.fewest_rows), 0)
+    names = [
+        literal(n if len(n) <= DRAWING.longest_name else n[: DRAWING.longest_name - 1] + "…")
+        for n in (stops.items.names[m] for m in order)
+    ]
     ax.set_xticks(np.arange(order.size) + 0.5, names, rotation=90, fontsize=SMALL)
     ax.xaxis.tick_top()
     ax.tick_params(length=0)

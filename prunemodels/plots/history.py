@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from formulations.answers.solution import History
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import (
     BLACK,
     BLUE,
@@ -35,10 +36,6 @@ from prunemodels.plots.picture import (
 )
 from solvers.column_generation.solution import DantzigWolfeSolution
 
-SMALLEST = 1e-12
-"""A gap of 0 is drawn here: the axis is logarithmic."""
-
-
 LINES: dict[str, tuple[str, dict[str, Any]]] = {
     "value": ("best solution", {"color": BLACK, "lw": 1.2, "ls": "--", "drawstyle": "steps-post", "zorder": 3}),
     "bound": ("best bound", {"color": VERMILION, "lw": 2.2, "drawstyle": "steps-post"}),
@@ -48,15 +45,6 @@ LINES: dict[str, tuple[str, dict[str, Any]]] = {
     "iterate_bound": ("bound of the iterate", {"color": VERMILION, "lw": 0.8, "ls": ":"}),
 }
 """What is drawn of a history, where it has it: the column, the label and the look."""
-
-MOST_MARKERS = 60
-"""With at most this many rounds, each is marked."""
-
-NEAR = 3.0
-"""An iterate is shown if its distance from the middle of all solutions and bounds is at most this many times their range."""
-
-LEAST_SHARE = 2e-3
-"""The axis of values spans at least this share of the largest value. Smaller differences are for the axis of the gap."""
 
 
 @checked
@@ -92,7 +80,7 @@ def plot_history(history: History, *, figure: Figure | None = None) -> Figure:
     check_history(history, ("value", "bound", "gap"), "history")
     fig = Picture(figsize=(6.4, 5.2), layout="constrained") if figure is None else figure
     below, rounds, marker = _values_by_round(fig, history, tuple(LINES), (3, 2))
-    below.semilogy(rounds, np.maximum(history["gap"], SMALLEST), color=BLACK, lw=1.4, marker=marker)
+    below.semilogy(rounds, np.maximum(history["gap"], DRAWING.smallest), color=BLACK, lw=1.4, marker=marker)
     below.set_ylabel("relative gap")
     return fig
 
@@ -103,7 +91,7 @@ def _values_by_round(
     """Values and bounds in the upper part of a figure; the axes below, the rounds, and the mark of a round there."""
     above, below = cast("tuple[Axes, Axes]", tuple(fig.subplots(2, 1, sharex=True, height_ratios=heights)))
     rounds = np.arange(1, len(history["gap"]) + 1)
-    marker = "." if len(rounds) <= MOST_MARKERS else ""
+    marker = "." if len(rounds) <= DRAWING.most_markers else ""
     shown = [name for name in names if name in history]
     for label, style, name in ((*LINES[name], name) for name in shown):
         above.plot(rounds, history[name], label=label, marker="" if "drawstyle" in style else marker, **style)
@@ -141,9 +129,9 @@ def _limits(history: History, shown: Sequence[str]) -> tuple[float, float]:
         return 0.0, 1.0
     low, high = float(main.min()), float(main.max())
     every = _finite(np.concatenate([history[name] for name in shown]))
-    near = every[np.abs(every - (low + high) / 2) <= NEAR * (high - low)]
+    near = every[np.abs(every - (low + high) / 2) <= DRAWING.near * (high - low)]
     low, high = min(low, *near.tolist()), max(high, *near.tolist())
-    room = max(1.1 * (high - low), LEAST_SHARE * max(abs(low), abs(high))) or 1.0
+    room = max(1.1 * (high - low), DRAWING.least_share * max(abs(low), abs(high))) or 1.0
     return (low + high - room) / 2, (low + high + room) / 2
 
 
@@ -203,10 +191,6 @@ def plot_columns(solution: DantzigWolfeSolution, *, figure: Figure | None = None
     return fig
 
 
-FEWER_MARKERS = 25
-"""With more rounds than this, lines of several runs have no marks."""
-
-
 @checked
 @styled
 def plot_gaps(
@@ -250,8 +234,8 @@ def plot_gaps(
         n_rounds, gap = len(history["gap"]), history["gap"]
         x = np.arange(1, n_rounds + 1) if against == "round" else history["seconds"]
         # without a bound the gap is infinite: nothing to draw yet
-        y = np.where(np.isfinite(gap), np.maximum(gap, SMALLEST), math.nan)
-        style = look(k) | {"marker": "." if n_rounds <= FEWER_MARKERS else ""}
+        y = np.where(np.isfinite(gap), np.maximum(gap, DRAWING.smallest), math.nan)
+        style = look(k) | {"marker": "." if n_rounds <= DRAWING.fewer_markers else ""}
         ax.plot(x, y, lw=1.6, label=literal(name), **style)
     ax.set(xscale="log", yscale="log", xlabel=against if against == "seconds" else "rounds", ylabel="relative gap")
     ax.xaxis.set_minor_formatter(NullFormatter())

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 
 from formulations.answers.pruning_path import NEVER, PruningPath
 from formulations.arguments import checked
+from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import BLACK, LAMBDA, colour_scale, styled
 from prunemodels.plots.tree_layout import Drawing, Look, draw_on
 from prunemodels.plots.trees import CUT, FAINT
@@ -30,12 +31,6 @@ COLOURS = ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.08, 0.95, 256)
     bad=NEVER_KEPT, over=BLACK
 )
 """Viridis without its ends: safe for the common colour blindnesses, no line too light for white paper, and none black."""
-
-SCALE = 0.7
-"""Height of the scale below the trees, in inches."""
-
-LONGEST = 8
-"""Largest number of characters of a fraction in a box."""
 
 
 @checked
@@ -99,7 +94,7 @@ def plot_levels(
     drawing.dots(splits, size=14, color=[shade[h] for h in splits])
     if least < most:
         if ax is None:
-            drawing.figure.set_figheight(drawing.figure.get_figheight() + SCALE)
+            drawing.figure.set_figheight(drawing.figure.get_figheight() + DRAWING.scale)
         ticks = {x: f"{x:.2g}" for x in np.geomspace(least, most, 5).tolist()}
         never = ", grey: for none" if any(x <= 0 for x in levels.values()) else ""
         always = ", black: for any" if any(math.isinf(x) for x in levels.values()) else ""
@@ -125,7 +120,7 @@ def _boxes(drawing: Drawing, path: PruningPath, shade: Mapping[int, Any], first:
 
 def _short(level: Fraction) -> str:
     """A level as a fraction, or as a decimal number if that is shorter than the box."""
-    return str(level) if len(str(level)) <= LONGEST else f"{float(level):.3g}"
+    return str(level) if len(str(level)) <= DRAWING.longest_label else f"{float(level):.3g}"
 
 
 def _level(path: PruningPath, h: int) -> float:

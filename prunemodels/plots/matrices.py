@@ -25,6 +25,7 @@ from proofs_checks.matrices.violation import ViolatingSubmatrix
 from proofs_checks.total_unimodularity.explanation import LEFT_OUT, Leaf, leaves_of
 from proofs_checks.total_unimodularity.pieces import Pieces
 from proofs_checks.verdict import Verdict
+from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import (
     AXIS,
     BLACK,
@@ -41,12 +42,6 @@ from prunemodels.plots.picture import (
     styled,
     text_size,
 )
-
-MOST_LINES = 400
-"""Largest number of rows or columns of a matrix in one picture."""
-
-MOST_NUMBERS = 30
-"""With at most this many rows and columns, entries are written as numbers and lines have their names."""
 
 VIOLATION = "determinant other than -1, 0, 1"
 
@@ -145,12 +140,12 @@ def _check_entries(matrix: SignMatrix) -> None:
 
 def _is_small(matrix: SignMatrix) -> bool:
     """Whether there is room for names; refuses what is larger than a picture."""
-    if max(matrix.shape) > MOST_LINES:
+    if max(matrix.shape) > DRAWING.most_lines:
         raise InvalidInputError(
-            f"the picture would have {matrix.shape[0]:,} rows and {matrix.shape[1]:,} columns, at most {MOST_LINES} of each; "
-            "draw the matrix of fewer trees or examples"
+            f"the picture would have {matrix.shape[0]:,} rows and {matrix.shape[1]:,} columns, "
+            f"at most {DRAWING.most_lines} of each; draw the matrix of fewer trees or examples"
         )
-    return max(matrix.shape) <= MOST_NUMBERS
+    return max(matrix.shape) <= DRAWING.most_numbers
 
 
 def _shade(
@@ -159,7 +154,7 @@ def _shade(
     """The entries in colours, with the names of the lines if there is room."""
     ax.imshow(cells, cmap=ListedColormap([VERMILION, "white", BLUE]), vmin=-1, vmax=1, aspect=aspect, interpolation="none")
     ax.tick_params(length=0, labelsize=SMALL)
-    few = max(cells.shape) <= MOST_NUMBERS
+    few = max(cells.shape) <= DRAWING.most_numbers
     for axis, names in ((ax.xaxis, columns), (ax.yaxis, rows)):
         axis.set_ticks(range(len(names)) if few else [], names if few else [])
 

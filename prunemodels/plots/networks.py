@@ -26,6 +26,7 @@ from formulations.errors import InvalidInputError
 from formulations.programs.shortest_path import TreeNetwork
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.matrices import math_name
 from prunemodels.plots.picture import (
     BLACK,
@@ -48,14 +49,8 @@ OFF_PATH = "0.45"
 
 LABEL = {"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none"}
 
-MOST_DRAWN = 60
-"""Largest number of arcs in one picture; with more it is far wider than a page."""
-
 STEP, LEVEL = 0.78, 0.95
 """Inches between two vertices side by side, and between two levels."""
-
-MOST_ARCS = 80
-"""Largest number of arcs of a tree in one picture."""
 
 PATHS = (VERMILION, BLUE, GREEN, PURPLE)
 """Colours of paths, of Okabe and Ito's palette."""
@@ -114,9 +109,10 @@ def draw_network(network: TreeNetwork, *, path: ArrayLike | None = None, ax: Axe
     >>> import prunemodels as pm
     >>> figure = pm.plots.draw_network(pm.programs.tree_network(pm.datasets.two_trees(), 0))
     """
-    if network.n_arcs > MOST_DRAWN:
+    if network.n_arcs > DRAWING.most_network_arcs:
         raise InvalidInputError(
-            f"the picture would have {network.n_arcs:,} arcs, at most {MOST_DRAWN} can be read; draw a smaller tree"
+            f"the picture would have {network.n_arcs:,} arcs, at most {DRAWING.most_network_arcs} can be read; "
+            "draw a smaller tree"
         )
     level, bold = _levels(network), _highlighted(network, path)
     widest = max(text_size(math_name(name), TEXT)[0] for name in network.arcs)
@@ -238,8 +234,8 @@ def plot_certificate(matrix: Any, network: NetworkMatrix, *, paths: Sequence[str
     verdict = check_network_matrix(given, network)
     if not verdict:
         raise InvalidInputError(f"network is no certificate of this matrix: {verdict.certificate}")
-    if len(network.tail) > MOST_ARCS:
-        raise InvalidInputError(f"the picture would have {len(network.tail):,} arcs, at most {MOST_ARCS} can be read")
+    if len(network.tail) > DRAWING.most_arcs:
+        raise InvalidInputError(f"the picture would have {len(network.tail):,} arcs, at most {DRAWING.most_arcs} can be read")
     lines = given.transposed() if network.transposed else given
     if len(paths) > len(PATHS):
         raise InvalidInputError(f"paths has {len(paths)} names; give at most {len(PATHS)}")

@@ -32,9 +32,7 @@ from matplotlib.ticker import MaxNLocator
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.files.outputs import OutputFiles
-
-DPI = 100
-"""Resolution of a picture in a notebook: 7 inches are 700 pixels."""
+from prunemodels.plots.drawing import DRAWING
 
 # Okabe and Ito's palette: safe for the common colour blindnesses; in grey, lightness, dash and shape differ
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -47,9 +45,6 @@ MARKERS = "os^DvPX*<>p"
 
 TITLE, TEXT, SMALL = 10.5, 10.0, 9.0
 """Sizes of text in points, at the size that the picture has in a notebook."""
-
-HANDLE = 0.66
-"""Inches of a legend's entry beside its text."""
 
 LAMBDA = r"$\lambda$"
 
@@ -116,7 +111,7 @@ class Picture(Figure):
     def _repr_png_(self) -> bytes:
         """The picture as PNG, for Jupyter."""
         place = io.BytesIO()
-        self.savefig(place, format="png", dpi=DPI)
+        self.savefig(place, format="png", dpi=DRAWING.dpi)
         return place.getvalue()
 
 
@@ -182,7 +177,7 @@ def finished(ax: Axes) -> Figure:
 def legend_columns(ax: Axes, width: float) -> int:
     """How many columns of entries fit in a width in inches, at most 4."""
     labels = ax.get_legend_handles_labels()[1]
-    widths = [text_size(label, SMALL)[0] + HANDLE for label in labels]
+    widths = [text_size(label, SMALL)[0] + DRAWING.handle for label in labels]
     for columns in range(min(4, len(labels)), 1, -1):
         rows = -(-len(labels) // columns)
         filled = -(-len(labels) // rows)  # nine labels in four columns of three rows leave the last column empty

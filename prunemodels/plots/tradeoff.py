@@ -19,6 +19,7 @@ from formulations.shown import error_name
 from prunemodels.evaluation.evaluate import Evaluation
 from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.evaluation.tradeoffs import BudgetTradeoff, LimitsTradeoff
+from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import (
     BLUE,
     COLOURS,
@@ -35,9 +36,6 @@ from prunemodels.plots.picture import (
     styled,
 )
 from prunemodels.statements.wording import amount
-
-MOST_MARKERS = 60
-"""With more breakpoints than this, only the line is drawn."""
 
 DOTTED = (0, (1, 1.5))
 """Dots of the line that is not about new examples."""
@@ -98,7 +96,7 @@ def plot_tradeoff(
         check_same_problem("chosen", chosen.problem, path.problem)
     trees = trees_error(path.problem)
     if held_out is None:
-        marker = "." if len(path) <= MOST_MARKERS else ""
+        marker = "." if len(path) <= DRAWING.most_markers else ""
         name = f"{trees} (held-out error not given)"
         ax.plot(path.cost, path.error, color=GREY, lw=1.4, marker=marker, ms=6, label=name)
     else:

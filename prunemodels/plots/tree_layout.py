@@ -20,16 +20,8 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
+from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import INK, SMALL, axes_for, boxed, figure_of, literal, text_size
-
-MOST_NAMED = 40
-"""Largest number of nodes that are drawn as boxes with names; with more, nodes are dots."""
-
-MOST_LEAVES = 12
-"""Largest number of leaves of a tree in boxes: more make the picture wider than a page."""
-
-MOST_DRAWN = 4000
-"""Largest number of nodes in one picture; with more nothing can be read."""
 
 PAGE = (9.5, 9.0)
 """Inches: the largest picture that trees are fitted into; only a single tree in boxes may be wider."""
@@ -39,15 +31,6 @@ BOXES, DOTS = (0.95, 1.05), (0.2, 0.32)
 
 SIZES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.22, 0.16, 0.11, 0.07, 0.04)
 """Sizes of trees in dots: the largest at which they fit the page is taken."""
-
-LEAST = 3.4
-"""Least width of a picture of its own, in inches."""
-
-LOWEST = 0.1
-"""Least distance of two levels, in inches."""
-
-GAP = 1.0
-"""Free places between two trees, and between two lines of trees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +56,12 @@ class TreeLayout:
 
 
 def lay_out(
-    ensemble: Ensemble, trees: Sequence[int] | None = None, *, widest: float = 40.0, narrowest: float = 0.0, between: float = GAP
+    ensemble: Ensemble,
+    trees: Sequence[int] | None = None,
+    *,
+    widest: float = 40.0,
+    narrowest: float = 0.0,
+    between: float = DRAWING.gap,
 ) -> TreeLayout:
     """Place trees side by side, in this order; default: all.
 
@@ -93,7 +81,7 @@ def lay_out(
         if left_end > 0 and start + own.max() > widest:
             start, top, deepest = 0.0, top + deepest + 1 + between, 0.0
         x[nodes], y[nodes] = own + start, -(top + depth)
-        left_end, deepest = start + float(own.max()) + 1 + GAP, max(deepest, float(depth.max()))
+        left_end, deepest = start + float(own.max()) + 1 + DRAWING.gap, max(deepest, float(depth.max()))
         last_root = start + float(own[0])
     return TreeLayout(np.concatenate([np.arange(ensemble.n_nodes)[ensemble.nodes_of(t)] for t in chosen]), x, y)
 
@@ -202,8 +190,8 @@ def draw_on(
     chosen = list(range(ensemble.n_trees)) if trees is None else list(trees)
     layout = lay_out(ensemble, chosen)
     leaves = max(int((~ensemble.is_split[ensemble.nodes_of(t)]).sum()) for t in chosen)
-    boxes = (len(layout.node) <= MOST_NAMED and leaves <= MOST_LEAVES) if named is None else named
-    most = 10 * MOST_NAMED if boxes else MOST_DRAWN
+    boxes = (len(layout.node) <= DRAWING.most_named and leaves <= DRAWING.most_leaves) if named is None else named
+    most = 10 * DRAWING.most_named if boxes else DRAWING.most_tree_nodes
     if trees is None:
         chosen = _first_trees(ensemble, most)
         layout = lay_out(ensemble, chosen)
@@ -215,8 +203,8 @@ def draw_on(
     title = text_size(f"tree {first + ensemble.n_trees}", SMALL)[0] + 0.12 if ensemble.n_trees > 1 else 0.0
     side, head, tail = (0.6, 0.7, 0.42) if boxes else (max(0.12, title / 2), 0.28, 0.1)
     for size in (1.0,) if boxes else SIZES:
-        unit = BOXES if boxes else (DOTS[0] * size, max(DOTS[1] * size, LOWEST))
-        lines = {"narrowest": title / unit[0], "between": 0.3 if boxes else max(GAP, 0.3 / unit[1])}
+        unit = BOXES if boxes else (DOTS[0] * size, max(DOTS[1] * size, DRAWING.lowest))
+        lines = {"narrowest": title / unit[0], "between": 0.3 if boxes else max(DRAWING.gap, 0.3 / unit[1])}
         # boxes in the caller's axes stand in one line
         widest = 40.0 if boxes and ax is not None else (page[0] - 2 * side) / unit[0]
         layout = lay_out(ensemble, chosen, widest=widest, **lines)
@@ -225,7 +213,7 @@ def draw_on(
         if width <= page[0] and high <= page[1]:
             break
     if ax is None:
-        width = max(width, LEAST)
+        width = max(width, DRAWING.least_width)
         ax = axes_for(None, (width, high))
     else:
         width = page[0]

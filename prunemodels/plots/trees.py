@@ -22,17 +22,12 @@ from formulations.arguments import Natural, check_argument, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
+from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import BLACK, BLUE, SMALL, VERMILION, literal, styled, text_size
 from prunemodels.plots.tree_layout import Look, draw_on
 
 FAINT = "0.8"
 CUT = "0.6"
-
-MOST_PURCHASES = 120
-"""Largest number of purchases below the trees."""
-
-LETTER = 0.075
-"""Inches of a letter in small text."""
 
 
 @checked
@@ -145,9 +140,9 @@ def plot_point(
         if name.startswith(("z[", "w[")):
             check_argument(f"point[{name!r}]", value, float)
     paid = _paid(problem, values)
-    if len(paid) > MOST_PURCHASES:
+    if len(paid) > DRAWING.most_purchases:
         raise InvalidInputError(
-            f"the picture would have {len(paid):,} purchases, at most {MOST_PURCHASES} can be read; take fewer examples"
+            f"the picture would have {len(paid):,} purchases, at most {DRAWING.most_purchases} can be read; take fewer examples"
         )
     drawing = draw_on(problem.ensemble, trees, named=True, first=first, ax=ax)
     missing = [h for h in drawing.layout.node.tolist() if f"z[{h}]" not in values]
@@ -162,7 +157,7 @@ def plot_point(
         look[h] = Look(BLACK, fill, text, (f"z = {_number(z)}",))
     drawing.boxes(look, first)
     (left, right), across = drawing.ax.get_xlim(), drawing.unit[0]
-    told = textwrap.fill(f"w: {'; '.join(paid)}" if paid else "", max(20, int((right - left) * across / LETTER)))
+    told = textwrap.fill(f"w: {'; '.join(paid)}" if paid else "", max(20, int((right - left) * across / DRAWING.letter)))
     drawing.ax.set_title(told, y=0, va="top", color=VERMILION, fontsize=SMALL)
     if ax is None:
         drawing.figure.set_figheight(drawing.figure.get_figheight() + text_size(told, SMALL)[1] + 0.2)

@@ -18,7 +18,8 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from prunemodels.plots.exits import MOST_ITEMS, colours_of, draw_bars, draw_items, draw_policies
+from prunemodels.plots.drawing import DRAWING
+from prunemodels.plots.exits import colours_of, draw_bars, draw_items, draw_policies
 from prunemodels.plots.picture import (
     BLACK,
     BLUE,
@@ -32,7 +33,6 @@ from prunemodels.plots.picture import (
     mark,
     styled,
 )
-from prunemodels.plots.tradeoff import MOST_MARKERS
 from prunemodels.report_page.boosted import BoostedFacts
 from prunemodels.report_page.cascade import CascadeFacts, OnRows
 from prunemodels.report_page.facts import Facts
@@ -121,7 +121,7 @@ def tradeoff(facts: Facts | BoostedFacts | CascadeFacts) -> Drawn:
     t, task, (one, several) = facts.tradeoff, facts.measure, facts.tradeoff.names
     crossed = isinstance(facts, CascadeFacts) and facts.on_rows is None
     ax = axes_for(None, (WIDTH, HEIGHT + 0.4))
-    look: dict[str, Any] = {"label": f"{several} of the path", "marker": "." if len(t.cost) <= MOST_MARKERS else ""}
+    look: dict[str, Any] = {"label": f"{several} of the path", "marker": "." if len(t.cost) <= DRAWING.most_markers else ""}
     if t.half is not None and t.chosen.ends is not None:
         band = f"{100 * t.chosen.ends.confidence:g} % intervals, point by point"
         banded(ax, t.cost, t.error, t.half, band=band, **look)
@@ -186,7 +186,7 @@ def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
     draw_items(ax, found)
     ax.set_title("", loc="left")
     ax.set_yticks(np.arange(found.used.size) + 0.5, [f"stage {s}" for s in found.used])
-    shown = min(n_bought, MOST_ITEMS)
+    shown = min(n_bought, DRAWING.most_exit_items)
     some = f" {shown} of {n_bought:,} items are shown, those that most examples bought." if shown < n_bought else ""
     told = f"A row for each stage where examples stop, a column for each of {count(shown, 'item')} that they have bought by then."
     svg = inline(ax, "staircase-chart", "What the examples have bought by the stage where they stop", told, themed=False)

@@ -20,8 +20,9 @@ import prunemodels as pm
 from formulations import Solver
 from formulations.instance.papers import ERRORS, two_trees
 from prunemodels.exits.evaluation import stops_of
+from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.exits import plot_exits
-from prunemodels.plots.history import SMALLEST, plot_columns, plot_gaps, plot_history
+from prunemodels.plots.history import plot_columns, plot_gaps, plot_history
 from prunemodels.plots.levels import NEVER_KEPT, plot_levels
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.primal_dual import primal_dual
@@ -47,7 +48,7 @@ def test_lines_are_the_history(engine: Solver, names: tuple[str, ...]) -> None:
         np.testing.assert_array_equal(line.get_xdata(), np.arange(1, len(history["gap"]) + 1))
         np.testing.assert_array_equal(line.get_ydata(), history[name])
     gap = below.get_lines()[0].get_ydata()
-    np.testing.assert_array_equal(gap, np.maximum(history["gap"], SMALLEST))
+    np.testing.assert_array_equal(gap, np.maximum(history["gap"], DRAWING.smallest))
     assert below.get_yscale() == "log"
     assert plt.get_fignums() == []
 
@@ -77,7 +78,7 @@ def test_gaps_over_rounds_and_over_seconds() -> None:
     """Rounds count from 1; no bound yet is no point, and a gap of 0 stands at the bottom."""
     x, y = points(plot_gaps({"a": RUN}))
     assert x == [1, 2, 3, 4]
-    np.testing.assert_array_equal(y, [math.nan, 0.5, 0.01, SMALLEST])
+    np.testing.assert_array_equal(y, [math.nan, 0.5, 0.01, DRAWING.smallest])
     figure = plot_gaps({"a": RUN}, against="seconds")
     assert points(figure)[0] == [0.1, 0.2, 0.4, 0.8]
     axes = figure.axes[0]
