@@ -13,14 +13,12 @@ from formulations.extras import package
 from proofs_checks.verdict import Verdict
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, refuse, reserve, shows_progress
 from prunemodels.command_line.process import STATUS
-from prunemodels.command_line.summary import WIDTH, Line, Summary
+from prunemodels.command_line.settings import SETTINGS
+from prunemodels.command_line.summary import Line, Summary
 from prunemodels.files import FOREST_ENDINGS, MATRIX_ENDINGS, PROGRAM_ENDINGS
 
 PAPERS = "papers"
 """The word that stands for the papers' two trees in the place of a forest."""
-
-LINES = 20
-"""Lines of a table that the text shows; ``--json`` has all of them."""
 
 ANSWER = {True: "holds", False: "refuted", None: "undecided"}
 
@@ -282,5 +280,5 @@ def _evidence(certificate: Any) -> str:
         return ""
     if isinstance(certificate, Mapping):
         return ", ".join(f"{key} {value}" for key, value in certificate.items())
-    text = str(certificate.table(LINES) if hasattr(certificate, "table") else certificate)
-    return "\n".join(line if len(line) <= WIDTH else textwrap.fill(line, WIDTH) for line in text.split("\n"))
+    text = str(certificate.table(SETTINGS.evidence_lines) if hasattr(certificate, "table") else certificate)
+    return "\n".join(line if len(line) <= SETTINGS.width else textwrap.fill(line, SETTINGS.width) for line in text.split("\n"))

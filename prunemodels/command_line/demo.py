@@ -27,6 +27,7 @@ from formulations.extras import package
 from formulations.shown import align, rate
 from prunemodels.command_line.parsing import shows_progress
 from prunemodels.command_line.process import styled
+from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Summary
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart
@@ -51,9 +52,6 @@ BUDGETS: dict[str, tuple[float, ...]] = {"miniboone": (35, 30, 24.9, 20, 15, 10,
 
 SAVED = {"miniboone": "24.9", HEART: "150"}
 """The budget whose pruned forest is saved; half the unpruned cost for all other data."""
-
-SEARCH_SECONDS = 3.0
-"""Limit of work, in seconds by formula, of the search within each budget, where prices differ and the path has few prunings."""
 
 Announce = Callable[[str], None]
 """A function that announces a step of the demo."""
@@ -104,7 +102,7 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
         row = path.row_at_cost(budget)
         found[name] = float(path.lam[row]), path[row]
         if (priced != priced[0]).any():
-            answer = solve(problem, budget=budget, work=SEARCH_SECONDS, path=path)
+            answer = solve(problem, budget=budget, work=SETTINGS.demo_search_seconds, path=path)
             found[name] = float(answer.relaxation.lam), answer.pruning
     held_out, rows = [], []
     for name, (lam, pruning) in found.items():

@@ -21,6 +21,7 @@ from prunemodels.command_line.inputs import (
 )
 from prunemodels.command_line.judge import check_labels, features_of, looks_like_identifier
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, shows_progress
+from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.item_costs import item_label
 from prunemodels.exits.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
@@ -31,15 +32,6 @@ from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.report_page.cascade import counted_rows, judged_on
 from prunemodels.statements.wording import amount, error, share
 
-SEED = 0
-"""The random state is fixed, so that the same command gives the same cascade."""
-
-CONFIDENCE = 0.95
-
-
-MOST_NAMES = 6
-"""The largest number of items that a line names."""
-
 
 def exits_command(args: argparse.Namespace) -> Summary:
     """``prunemodels exits``: exits along the optimal path of a forest, which is not retrained."""
@@ -47,7 +39,7 @@ def exits_command(args: argparse.Namespace) -> Summary:
     instance = read_instance(args)
     path, data = path_of(args, instance), instance.data
     with errors_naming("--data"):
-        exits = exit_path(path, data.X, data.y, n_stages=args.stages, sample_weight=data.weights, random_state=SEED)
+        exits = exit_path(path, data.X, data.y, n_stages=args.stages, sample_weight=data.weights, random_state=SETTINGS.seed)
     with errors_naming("--budget"):
         cascade = exits.at_row(exits.row_by("one_se")) if args.budget is None else exits.at_cost(args.budget)
     held_out = None if args.held_out is None else read_examples(args, "--held-out", instance.model)
@@ -63,7 +55,7 @@ def cascade_command(args: argparse.Namespace) -> Summary:
     assert table.y is not None
     X = features_of(args, table)
     kind = BudgetCascadeRegressor if check_labels(args, table.y) else BudgetCascadeClassifier
-    options: dict[str, Any] = {"budget": args.budget, "n_stages": args.stages, "random_state": SEED}
+    options: dict[str, Any] = {"budget": args.budget, "n_stages": args.stages, "random_state": SETTINGS.seed}
     cascade = kind(costs=read_costs(args.costs, table.names, X), verbose=int(shows_progress(args)), **options)
     with errors_naming("--data"):
         cascade.fit(X, table.y, sample_weight=table.weights)
@@ -112,7 +104,7 @@ def _finish(
         with errors_naming(f"--held-out {args.held_out}"):
             counted = counted_rows(held_out.X, held_out.y, held_out.weights)
             assert counted is not None
-            seen = judged_on(cascade, *counted, CONFIDENCE, None)
+            seen = judged_on(cascade, *counted, SETTINGS.confidence, None)
         stops = seen.stops.to_frame().to_dict("records")
         record |= {"held_out": seen.change, "stops": stops}
         lines += ["", card_of(seen.change), "", _who_stops(stops, task), ""]
@@ -131,5 +123,5 @@ def _who_stops(stops: list[dict[Any, Any]], task: str) -> str:
 
 
 def _named(items: list[str]) -> str:
-    shown = ", ".join(item_label(item) for item in items[:MOST_NAMES])
-    return (shown + f" and {len(items) - MOST_NAMES} more" if len(items) > MOST_NAMES else shown) or "nothing"
+    shown = ", ".join(item_label(item) for item in items[: SETTINGS.most_names])
+    return (shown + f" and {len(items) - SETTINGS.most_names} more" if len(items) > SETTINGS.most_names else shown) or "nothing"

@@ -26,6 +26,7 @@ from formulations.instance.price_tables import items_from_table
 from formulations.instance.problem import PruningProblem
 from formulations.shown import row_of
 from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES, errors_naming, option_of, shows_progress
+from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import model_name
 from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
 from prunemodels.exits.cascade import Cascade
@@ -37,9 +38,6 @@ from prunemodels.models.forests.problems import problem_of
 from prunemodels.models.forests.reading import ReadForest
 from prunemodels.models.tree_model import TreeModel
 from solvers import pruning_path
-
-MOSTLY = 0.9
-"""Share of different rows above which a row that comes again is the same example, not one that happens to be equal."""
 
 
 def limit_as_budget(args: argparse.Namespace) -> None:
@@ -343,7 +341,7 @@ def hints_on_rows(held_out: Examples | None, *seen: Examples) -> list[str]:
         return hints
     for some in seen:
         shared = int(np.isin(held_out.prints, some.prints).sum())
-        if shared == len(held_out.prints) and len(np.unique(some.prints)) > MOSTLY * len(some.prints):
+        if shared == len(held_out.prints) and len(np.unique(some.prints)) > SETTINGS.mostly * len(some.prints):
             raise InvalidInputError(
                 f"--held-out {held_out.file}: all of its {shared:,} examples are in {some.file}, too; give examples that were "
                 "kept apart"

@@ -31,6 +31,7 @@ from prunemodels.command_line.inputs import (
     read_model_file,
 )
 from prunemodels.command_line.parsing import errors_naming, reserve
+from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.evaluate import evaluate
@@ -42,9 +43,6 @@ from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.limit_uses import limit_uses
 from prunemodels.statements.mean_bounds import MeanInterval
 from prunemodels.statements.wording import budget_verdict, error, is_overrun
-
-SPLIT = 0.4
-"""Share of the table that is kept apart where no other is given."""
 
 DEPTHS = {"forest": 8, "boosted": 4}
 
@@ -179,7 +177,7 @@ def looks_like_identifier(name: str) -> str:
 
 def _parts(args: argparse.Namespace, y: NDArray[Any], *, regression: bool) -> tuple[NDArray[Any], NDArray[Any]]:
     """The rows to train on, and those kept apart, with the same shares of labels where each label is there twice."""
-    kept = SPLIT if args.split is None else args.split
+    kept = SETTINGS.split if args.split is None else args.split
     counts = pd.Series(y).value_counts()
     if not 0 < round(kept * len(y)) < len(y):
         raise InvalidInputError(f"--split {kept:g} of {len(y)} examples leaves a part empty; give more examples, or --held-out")

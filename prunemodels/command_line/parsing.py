@@ -31,12 +31,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from formulations.errors import InvalidInputError, PruneModelsError
 from prunemodels.command_line.commands import COMMANDS, COMMON, TASKS, Command
 from prunemodels.command_line.process import MEANINGS, styled
+from prunemodels.command_line.settings import SETTINGS
 
 if TYPE_CHECKING:
     from formulations.instance.limit import Limit
-
-WIDTH = 80
-"""Characters of a line of help."""
 
 LINE = re.compile(
     r"(?P<one>\|!? )?(?P<name>[\w-]+)(?: (?P<value>[^ :!=+]+)(?P<many>\+)?(?P<need>!)?(?::(?P<type>\w+))?(?:=(?P<default>\S+))?)?"
@@ -163,7 +161,7 @@ def parser() -> argparse.ArgumentParser:
         target = commands.add_parser(
             name,
             help=command.help,
-            description=text if "\n" in text else textwrap.fill(text, WIDTH, break_on_hyphens=False),
+            description=text if "\n" in text else textwrap.fill(text, SETTINGS.help_width, break_on_hyphens=False),
             epilog=f"example:\n{example_text(name)}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -233,7 +231,9 @@ def task_list() -> str:
     for task, commands in TASKS.items():
         parts.append(styled(f"{task}:", "bold"))
         for name, command in commands.items():
-            parts.append(textwrap.fill(command.help, WIDTH, initial_indent=f"  {name:11}", subsequent_indent=" " * 13))
+            parts.append(
+                textwrap.fill(command.help, SETTINGS.help_width, initial_indent=f"  {name:11}", subsequent_indent=" " * 13)
+            )
             parts.append(styled(example_text(name, " " * 13), "faint"))
         parts.append("")
     return "\n".join(parts).rstrip()
@@ -243,7 +243,7 @@ def example_text(name: str, indent: str = "  ") -> str:
     """The example of a command, an option and its value on one line; a shell takes all of its lines as one."""
     lines = [indent + "prunemodels"]
     for words in re.split(" (?=--)", COMMANDS[name].example):
-        if len(lines[-1]) + len(words) + 3 > WIDTH:
+        if len(lines[-1]) + len(words) + 3 > SETTINGS.help_width:
             lines.append(indent + " ")
         lines[-1] += f" {words}"
     return " \\\n".join(lines)

@@ -26,15 +26,13 @@ from formulations.programs.matrix import MATRICES
 from formulations.shown import align, error_name, is_rate
 from prunemodels.command_line.inputs import read_instance
 from prunemodels.command_line.parsing import errors_naming, reserve, shows_progress
-from prunemodels.command_line.summary import LABEL, Line, Summary
+from prunemodels.command_line.settings import SETTINGS
+from prunemodels.command_line.summary import Line, Summary
 from prunemodels.comparison.compare import check_budgets, check_solvers, compare
 from solvers import SOLVERS
 from solvers.within import BUDGET_SOLVERS
 
 PROGRAM_ENDINGS = (".lp", ".mps", ".lp.gz", ".mps.gz")
-
-WIDTH = 80
-"""Characters of a line of notes."""
 
 
 def _short(number: float) -> str:
@@ -104,7 +102,7 @@ def comparison_text(table: pd.DataFrame) -> str:
         stopped = "" if r["stopped"] in ("", "converged") else f"stopped by {r['stopped']}"
         if note := "; ".join(part for part in (stopped, r["note"]) if part):
             whose = f"{r['solver']} within {r['budget']:g}" if "budget" in r else r["solver"]
-            notes.append(textwrap.fill(f"{whose}: {note}", WIDTH, subsequent_indent="    "))
+            notes.append(textwrap.fill(f"{whose}: {note}", SETTINGS.help_width, subsequent_indent="    "))
     text = align(["solver", *(header for header, _ in shown.values())], rows, left=2, gap=2)
     return "\n".join([text, *([""] if notes else []), *notes])
 
@@ -136,7 +134,7 @@ def export_command(args: argparse.Namespace) -> Summary:
         Line("program", f"{kind}, {rows:,} rows, {columns:,} columns, {record['nonzeros']:,} nonzeros{merged}"),
         Line("cost sample", instance.data.told),
         Line("size", f"{record['bytes'] / 1e6:.3g} MB"),
-        f"{'to solve it':{LABEL}}{reading(str(out))}",
+        f"{'to solve it':{SETTINGS.label}}{reading(str(out))}",
     ]
     return Summary(record, lines, [out], instance.data.ignored)
 

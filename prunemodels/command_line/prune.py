@@ -29,6 +29,7 @@ from prunemodels.command_line.inputs import (
 )
 from prunemodels.command_line.judge import changed, model_record, verdict_on
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, option_of, refuse, reserve, shows_progress
+from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, plain
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
@@ -48,13 +49,7 @@ from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.limit_uses import limit_uses, use_in_words
 from prunemodels.statements.wording import count, error
 
-SEED = 0
-"""Seed of the split that ``--confidence`` makes. It is fixed, so that the same command gives the same pruning."""
-
 CHOOSES = "on which the pruning is chosen"
-
-GRID = 12
-"""Lambdas of a boosted model's trade-off, as many as `prune_boosted` goes along."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +185,7 @@ def choose_pruning(args: argparse.Namespace, path: PruningPath) -> tuple[Pruning
         found = within_limits(args, path)
         return found.pruning, found, None
     with errors_naming(f"--confidence {args.confidence:g}"):
-        certified = budget_for_confidence(path.problem, args.budget, confidence=args.confidence, random_state=SEED)
+        certified = budget_for_confidence(path.problem, args.budget, confidence=args.confidence, random_state=SETTINGS.seed)
     pruning = Pruning(path.problem, certified.pruning.kept)
     solution = solve(path.problem, budget=args.budget, method="path", path=path)
     return pruning, replace(solution, pruning=pruning, error=pruning.error, uses=(pruning.exact_cost,)), certified
@@ -297,7 +292,7 @@ def search_boosted(
     of: Any = (model, data.X, data.y)
     with errors_naming("FOREST"):
         if whole:
-            path = boosted_path(*of, lams=GRID, budgets=[] if args.budget is None else [args.budget], **options)
+            path = boosted_path(*of, lams=SETTINGS.grid, budgets=[] if args.budget is None else [args.budget], **options)
         if path is not None and args.budget is not None:
             return path, path.at_cost(args.budget)
         return path, prune_boosted(*of, budget=args.budget, lam=args.lam, **options)

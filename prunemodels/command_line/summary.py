@@ -19,15 +19,7 @@ import numpy as np
 
 from formulations.shown import Shown
 from prunemodels.command_line.process import DONE, styled
-
-WIDTH = 118
-"""Characters of a line."""
-
-LABEL = 15
-"""Characters of the labels."""
-
-MOST_COLUMNS = 6
-"""The largest number of unused columns that a line names."""
+from prunemodels.command_line.settings import SETTINGS
 
 HIDDEN = {"problem", "proof"}
 """Fields of answers that JSON leaves out: the instance, and certificates, which may be as large as it."""
@@ -68,18 +60,18 @@ class Summary:
 
     def text(self, seconds: float) -> str:
         """The text that a terminal shows; `seconds` as in `json`."""
-        unused = ", ".join(self.ignored[:MOST_COLUMNS]) + (", ..." if len(self.ignored) > MOST_COLUMNS else "")
+        unused = ", ".join(self.ignored[: SETTINGS.most_names]) + (", ..." if len(self.ignored) > SETTINGS.most_names else "")
         lines: list[str | Line] = [*self.lines, *([Line("time", f"{seconds:.1f} s")] if self.timed else [])]
         lines += [Line("hint", hint) for hint in self.hints]
         lines += [Line("not used", f"columns {unused}")] if self.ignored else []
-        lines += [f"{'written':{LABEL}}{file}" for file in self.written]
-        lines += [f"{'next':{LABEL}}{self.next}"] if self.next else []
+        lines += [f"{'written':{SETTINGS.label}}{file}" for file in self.written]
+        lines += [f"{'next':{SETTINGS.label}}{self.next}"] if self.next else []
         return "\n".join(line if isinstance(line, str) else self._wrapped(line) for line in lines).replace("\u00a0", " ")
 
     def _wrapped(self, line: Line) -> str:
-        rows = textwrap.wrap(line.text, WIDTH - LABEL, break_on_hyphens=False, break_long_words=False) or [""]
+        rows = textwrap.wrap(line.text, SETTINGS.width - SETTINGS.label, break_on_hyphens=False, break_long_words=False) or [""]
         shown = [styled(row, line.style) if line.style else row for row in rows]
-        return "\n".join(f"{line.label if k == 0 else '':{LABEL}}{row}" for k, row in enumerate(shown))
+        return "\n".join(f"{line.label if k == 0 else '':{SETTINGS.label}}{row}" for k, row in enumerate(shown))
 
 
 def plain(value: Any) -> Any:

@@ -40,16 +40,11 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
 from prunemodels.evaluation.held_out import on_other_rows
+from prunemodels.evaluation.params import PARAMS
 from prunemodels.evaluation.path_sweeps import by_falling_end
 from prunemodels.solving import solve
 from prunemodels.statements.mean_bounds import Method, effective_rows, upper_bound
 from solvers.within.by_path import path_of
-
-WORK = 30.0
-"""Limit of the work of all searches together, in seconds by formula, see `solvers.within.effort`."""
-
-STEPS = 10
-"""Rows of the path whose costs differ by more than this part of the budget have other prunings tested in between."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +197,9 @@ def _candidates(
     Third and fourth: the cost of each certifying example, and the prices paid once. Nothing here depends on which prunings are
     certified.
     """
-    bounded: dict[str, Any] = {"work": WORK / STEPS} if time_limit is None else {"time_limit": time_limit / STEPS}
+    bounded: dict[str, Any] = (
+        {"work": PARAMS.search_work / PARAMS.steps} if time_limit is None else {"time_limit": time_limit / PARAMS.steps}
+    )
     below = Fraction(0)
     for k, x, once in costs_along(path, certifying):
         row_cost = path.exact_cost[k]
@@ -220,7 +217,7 @@ def _candidates(
 def _between(below: Fraction, above: Fraction, limit: Fraction) -> list[Fraction]:
     """Budgets between the costs of two rows in steps of at most a tenth of the limit, the limit itself included."""
     end = min(above, limit)
-    steps = math.ceil(STEPS * (end - below) / limit) if limit > 0 else 0
+    steps = math.ceil(PARAMS.steps * (end - below) / limit) if limit > 0 else 0
     last = steps if above > limit else steps - 1
     return [below + (end - below) * k / steps for k in range(1, last + 1)] if steps > 1 else []
 

@@ -34,6 +34,7 @@ from formulations.instance.tree_loss import check_counts
 from formulations.long_steps import interruption_as_error, timed_step
 from formulations.shown import Card, Shown, rate, spread
 from prunemodels.evaluation.blocks import in_chunks, rows_in_turn
+from prunemodels.evaluation.params import PARAMS
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
@@ -46,9 +47,6 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 Vote = Literal["mean", "majority"]
-
-BLOCK_BYTES = 2**27
-"""Approximate memory of a block of examples; blocks are processed one at a time."""
 
 Floats = NDArray[np.float64]
 
@@ -257,7 +255,7 @@ class _Sweep:
         ensemble, end, on_features = p.ensemble, ends_of(self.path), p.usage.on_features
         positions = len(self.path) + 1
         costs, losses, once = np.zeros((positions, 3)), np.zeros((positions, 5)), np.full(p.costs.n_items, -1)
-        size = max(1, BLOCK_BYTES // (8 * ensemble.n_trees + 8 * self.value.shape[1] + 16 * p.costs.n_items + 32))
+        size = max(1, PARAMS.block_bytes // (8 * ensemble.n_trees + 8 * self.value.shape[1] + 16 * p.costs.n_items + 32))
         for first in range(0, len(self.counted), size):
             block = self.counted[first : first + size]
             weights = self.weights[:, block]

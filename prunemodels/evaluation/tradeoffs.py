@@ -30,6 +30,7 @@ from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, error_name
 from prunemodels.evaluation.held_out import held_out_changes, on_other_rows
+from prunemodels.evaluation.params import PARAMS
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.solving import solve
 from prunemodels.statements.change import HeldOutChange
@@ -42,12 +43,6 @@ if TYPE_CHECKING:
 
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1)
 """The budgets that are tried if none are given, as shares of what the unpruned forest costs."""
-
-WORK = 10.0
-"""Limit of the work of all searches together, in seconds by formula, see `solvers.within.effort`."""
-
-SPENT = 0.98
-"""A breakpoint that spends this share of a budget is taken without a search between the breakpoints."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +175,7 @@ def budget_tradeoff(
     ends = math.inf if time_limit is None else time.perf_counter() + time_limit
     for left, budget in zip(range(len(wanted), 0, -1), sorted(wanted), strict=True):
         if time_limit is None:
-            found[budget] = _within(path, budget, work=WORK / len(wanted))
+            found[budget] = _within(path, budget, work=PARAMS.tradeoff_work / len(wanted))
         else:
             seconds = math.inf if time_limit == math.inf else max(0.0, ends - time.perf_counter()) / left
             found[budget] = _within(path, budget, time_limit=seconds)
@@ -204,7 +199,7 @@ def _budgets(budgets: Sequence[Price] | int | None, unpruned: float) -> list[flo
 def _within(path: PruningPath, budget: float, *, time_limit: float | None = None, work: float | None = None) -> Pruning:
     """The best breakpoint if it spends nearly all of the budget; else the best pruning that a search finds."""
     breakpoint_ = path[path.row_at_cost(budget)]
-    if breakpoint_.cost >= SPENT * min(budget, float(path.cost[0])):
+    if breakpoint_.cost >= PARAMS.spent * min(budget, float(path.cost[0])):
         return breakpoint_
     return solve(path.problem, budget=budget, path=path, time_limit=time_limit, work=work).pruning
 

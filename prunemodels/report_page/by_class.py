@@ -19,13 +19,11 @@ from scipy import stats
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.evaluation.item_costs import item_label
+from prunemodels.report_page.page_style import PAGE
 from prunemodels.statements.mean_bounds import mean_interval
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-MOST_ITEMS = 15
-"""Largest number of items of which the page says who asks for them."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ def _asked(items: CostItems, bought: Sequence[Flags | None], ill: Flags, weights
         return []
     spent = items.price * ((after if before is None else before) @ weights)
     spent[items.paid_once] = 0.0
-    order = [m for m in np.argsort(-spent, kind="stable") if spent[m] > 0][:MOST_ITEMS]
+    order = [m for m in np.argsort(-spent, kind="stable") if spent[m] > 0][: PAGE.most_items]
 
     def share(of: Flags | None, m: int, at: Flags) -> float | None:
         return None if of is None else float(weights[at] @ of[m, at] / weights[at].sum())

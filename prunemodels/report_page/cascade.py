@@ -37,15 +37,13 @@ from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.evidence import Evidence, evidence_of_cascade
 from prunemodels.report_page.facts import Mark, PageOptions, Tradeoff, half_width, table_or_array, told
+from prunemodels.report_page.page_style import PAGE
 from prunemodels.report_page.purchases import Purchase, purchases
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import effective_rows, standard_error
 from prunemodels.statements.wording import amount, count, error, share
 
 Floats = NDArray[np.float64]
-
-NAMED_STAGES = 4
-"""The number of stages that the sentence on who stops where names, if there are more."""
 
 NONE = "\u2013"
 """The mean over the rows of a stage that no row reaches."""
@@ -74,7 +72,7 @@ class OnRows:
     def who_stops(self) -> str:
         """A sentence on how many rows stop at which stage."""
         used = self.stages[self.stages.rows > 0]
-        few = used if len(used) <= NAMED_STAGES + 1 else used[:NAMED_STAGES]
+        few = used if len(used) <= PAGE.named_stages + 1 else used[: PAGE.named_stages]
         rest, shown = used[len(few) :], zip(few.index, few.rows, few.stop, strict=True)
         parts = [f"{rows:,} ({share(part, 0)}) {'' if k else 'stop '}at stage {s}" for k, (s, rows, part) in enumerate(shown)]
         if len(rest):

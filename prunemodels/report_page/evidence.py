@@ -35,9 +35,6 @@ from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.solving import solve
 
-ROUNDING = 1e-12
-"""Bounds that differ by less count as equal."""
-
 
 @dataclass(frozen=True, eq=False)
 class Evidence:

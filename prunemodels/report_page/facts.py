@@ -35,13 +35,11 @@ from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.evidence import Evidence, evidence_of
+from prunemodels.report_page.page_style import PAGE
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.limit_uses import transferable
 from prunemodels.statements.mean_bounds import MeanInterval, quantile
 from prunemodels.statements.wording import is_overrun
-
-POINTS = 16
-"""Rows of a path that a table shows."""
 
 LIBRARIES = ("prunemodels", "scikit-learn", "numpy", "numba", "ortools")
 """The libraries whose versions a page shows."""
@@ -215,7 +213,7 @@ def versions() -> dict[str, str]:
     return {**found, "Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
 
 
-def spread(cost: NDArray[np.float64], points: int = POINTS) -> list[int]:
+def spread(cost: NDArray[np.float64], points: int = PAGE.path_rows) -> list[int]:
     """Rows of a path at evenly spaced costs, the first and the last included."""
     targets = np.linspace(float(cost.max()), float(cost.min()), points)
     return sorted({int(np.abs(cost - target).argmin()) for target in targets} | {0, len(cost) - 1})
@@ -234,10 +232,6 @@ def item_counts(items: Sequence[ItemCost]) -> tuple[int, int, int]:
     return sum(item.before > 0 for item in priced), gone, rare
 
 
-FEW = 7
-"""The largest number of trees that BP16 counts as few."""
-
-
 @dataclass(frozen=True, eq=False)
 class UsageCounts:
     """The distribution of (1): entry k of `share`, shape (T + 1,), is the share of the pairs, weighted by example, with c = k.
@@ -251,7 +245,11 @@ class UsageCounts:
     @property
     def bins(self) -> tuple[float, float, float]:
         """Shares of no use, 1 to 7 trees, more than 7 trees."""
-        return float(self.share[0]), float(self.share[1 : FEW + 1].sum()), float(self.share[FEW + 1 :].sum())
+        return (
+            float(self.share[0]),
+            float(self.share[1 : PAGE.few_trees + 1].sum()),
+            float(self.share[PAGE.few_trees + 1 :].sum()),
+        )
 
 
 def usage_counts(ensemble: Ensemble, kept: NDArray[np.bool_], X: Any, weights: NDArray[np.float64]) -> UsageCounts:

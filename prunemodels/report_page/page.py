@@ -33,6 +33,7 @@ from prunemodels.report_page.by_class import Rate
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from prunemodels.report_page.evidence import figures_of
 from prunemodels.report_page.facts import Facts, gather, item_counts, spread, versions
+from prunemodels.report_page.page_style import PAGE
 from prunemodels.statements.limit_uses import use_in_words
 from prunemodels.statements.wording import (
     amount,
@@ -205,12 +206,6 @@ DARK = {
     "bad": "#ff8f8f",
 }
 
-MANY = 1000
-"""With at least this many examples, an error rate has two decimals of a per cent."""
-
-NAMED = 6
-"""The largest number of items or features that a list names, unless it says another one."""
-
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """Characters that an HTML document must not contain."""
 
@@ -256,7 +251,7 @@ def bdi(text: object) -> Markup:
     return Markup("<bdi>{}</bdi>").format(text)
 
 
-def first_names(names: Sequence[str], most: int = NAMED) -> Markup:
+def first_names(names: Sequence[str], most: int = PAGE.named) -> Markup:
     """The first names, and how many more there are; one more than `most` is still named."""
     few = names if len(names) <= most + 1 else names[:most]
     more = f" and {len(names) - len(few):,} more" if len(few) < len(names) else ""
@@ -285,7 +280,7 @@ def measure(task: str) -> str:
 
 def rounded_error(x: float, task: str, n: int) -> str:
     """An error for a box, with one decimal of a per cent for fewer than a thousand examples, which cannot tell more."""
-    return share(x, 1 if n < MANY else 2) if is_rate(task) else error(x, task)
+    return share(x, 1 if n < PAGE.many_examples else 2) if is_rate(task) else error(x, task)
 
 
 def rounded_claim(claim: str) -> str:

@@ -37,15 +37,13 @@ from prunemodels.report_page.boosted import BoostedFacts
 from prunemodels.report_page.cascade import CascadeFacts, OnRows
 from prunemodels.report_page.facts import Facts
 from prunemodels.report_page.page import measure, printable
+from prunemodels.report_page.page_style import PAGE
 from prunemodels.statements.wording import amount, count, error, share
 
 Floats = NDArray[np.float64]
 
 WIDTH, HEIGHT = 4.4, 3.1
 """Inches of a picture that is as wide as a telephone: text of 9 points can be read there."""
-
-CHEAPEST = 0.15
-"""Prunings and policies that cost less than this share of the dearest one may lie above the chart."""
 
 ANOTHER = "another stage for everybody"
 
@@ -111,7 +109,7 @@ def _attributes(style: str) -> str:
 
 def ceiling(cost: Floats, high: Floats, least: float) -> float:
     """The end of the vertical axis: above all prunings but the cheapest, whose large errors would flatten the rest."""
-    usual = high[cost >= CHEAPEST * cost.max()]
+    usual = high[cost >= PAGE.cheapest * cost.max()]
     return float(min(high.max(), max(1.25 * float(usual.max()), 1.6 * least)))
 
 

@@ -39,14 +39,11 @@ from tqdm import tqdm
 from formulations.arguments import NotNegative, check_argument
 from formulations.errors import InvalidInputError
 from prunemodels.models.costs import Costs
-from prunemodels.rivals.cstc.classifier_tree import FINE_RIDGE, ClassifierTree, LearnerOutputs
+from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, LearnerOutputs
 from prunemodels.rivals.cstc.estimator import Features, TreeClassification, TreeOfClassifiers, TreeRegression
 from prunemodels.rivals.cstc.global_loss import LearnerPrices, Weights
+from prunemodels.rivals.cstc.params import PARAMS
 from prunemodels.rivals.cstc.training import dividing_threshold, principal_direction
-
-SPENT = 1e-8
-"""A column is not used when less than this share of its variance over all examples is left: it is constant in the node, but for
-rounding, or the chosen columns explain it."""
 
 
 def select(
@@ -79,7 +76,7 @@ def select(
     covariance = centred.T @ (share[:, None] * centred)
     with_y = centred.T @ (share[:, None] * (train.y[rows] - mean))
     part = float(train.weights[rows].sum() / train.weights.sum())
-    columns = _forward(covariance, with_y, purchases, before, budget, min_gain / part, SPENT * train.spread())
+    columns = _forward(covariance, with_y, purchases, before, budget, min_gain / part, PARAMS.spent * train.spread())
     matrix = covariance[np.ix_(columns, columns)] + np.diag(ridge[columns])
     beta = np.linalg.solve(matrix, with_y[columns])
     return columns, beta, mean - centre[columns] @ beta
@@ -175,7 +172,7 @@ class _ASTC(TreeOfClassifiers):
         n_nodes, T = 2**self.depth - 1, outputs.phi.shape[1]
         weights = Weights.zero(n_nodes, T, outputs.y.shape[1])
         kept, at, budgets = np.zeros(n_nodes, dtype=bool), np.zeros(len(outputs.y), dtype=np.int64), self._budgets()
-        ridge = FINE_RIDGE * outputs.spread()
+        ridge = PARAMS.fine_ridge * outputs.spread()
         bought = np.zeros((n_nodes, T), dtype=bool)
         for k in tqdm(range(n_nodes), desc="ASTC", unit="node", disable=not self.verbose):
             rows = np.flatnonzero(at == k)

@@ -7,12 +7,13 @@ this a terminal element.
 
 Trained weights become the tree that predicts by zeros, fine-tuning and pruning.
 
-*Zeros* (ours; the relaxed penalties shrink weights towards EPS, not to zero): beta_kt is set to 0 where |beta_kt|, the norm over
-the outputs, times the standard deviation of h_t on the training examples is at most `zero_tol`, where y has variance 1.
+*Zeros* (ours; the relaxed penalties shrink weights towards `CSTCParams.eps`, not to zero): beta_kt is set to 0 where |beta_kt|,
+the norm over the outputs, times the standard deviation of h_t on the training examples is at most `zero_tol`, where y has
+variance 1.
 *Fine-tuning* (CSTC13 section 4.2): classifiers that predict are fitted again without the penalties, on the examples that leave
 there; zero weights stay zero:
 
-    minimise over the non-zero beta, and b:   sum_i w_i |y_i - beta' phi(x_i) - b|^2 + FINE_RIDGE W sum_t var(h_t) |beta_t|^2 (F1)
+    minimise over the non-zero beta, and b:   sum_i w_i |y_i - beta' phi(x_i) - b|^2 + fine_ridge W sum_t var(h_t) |beta_t|^2 (F1)
 
 The small ridge term is ours, and so is fitting the last nodes to the examples that leave by the hard path. *Tree pruning*
 (ibid.): a node is removed with all below it, deepest first, if the validation error does not rise without it; each node is judged
@@ -32,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prunemodels.rivals.cstc.global_loss import LearnerPrices, Weights, path_to
+from prunemodels.rivals.cstc.params import PARAMS
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +92,6 @@ class ClassifierTree(Weights):
         return np.array([purchases.bill(self.used(k)) for k in range(self.n_nodes)])
 
 
-FINE_RIDGE = 1e-4
-"""Weight of the ridge term of (F1)."""
-
-NO_ERROR = 1e-3
-"""A root mean squared difference up to this, of labels of variance 1, is no error: the ridge term alone makes some."""
-
-
 @dataclass(frozen=True, eq=False)
 class LearnerOutputs:
     """Examples in the space of weak learners: phi (N, T), labels (N, K), weights (N,)."""
@@ -127,7 +122,7 @@ def fine_tuned(tree: ClassifierTree, train: LearnerOutputs, *, leaving: bool) ->
     Nodes that no example leaves at, or reaches, keep their weights.
     """
     beta, intercept = tree.final_beta.copy(), tree.final_intercept.copy()
-    at, ridge = tree.leaving(train.phi), FINE_RIDGE * train.spread()
+    at, ridge = tree.leaving(train.phi), PARAMS.fine_ridge * train.spread()
     for k in range(tree.n_nodes):
         members = at == k if leaving else np.isin(at, [j for j in range(tree.n_nodes) if k in path_to(j)])
         rows = np.flatnonzero(members)

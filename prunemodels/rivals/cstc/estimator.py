@@ -31,8 +31,9 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, exact
 from prunemodels.models.costs import column_prices
 from prunemodels.models.labelled_samples import Sample, split
-from prunemodels.rivals.cstc.classifier_tree import NO_ERROR, ClassifierTree, LearnerOutputs, cheapest_of_best, fine_tuned, pruned
+from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, LearnerOutputs, cheapest_of_best, fine_tuned, pruned
 from prunemodels.rivals.cstc.global_loss import LearnerPrices
+from prunemodels.rivals.cstc.params import PARAMS
 
 Features = Literal["boosted", "identity"]
 
@@ -194,7 +195,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
             finished.append(fine_tuned(judged, train, leaving=True))
         by_start = np.array([errors(tree.predict(phi)) for tree in finished])
         costs = [float(weights @ tree.bills(self.purchases_)[tree.leaving(phi)]) for tree in finished]
-        return finished[cheapest_of_best(by_start, weights, np.array(costs), (self._scale * NO_ERROR) ** 2)]
+        return finished[cheapest_of_best(by_start, weights, np.array(costs), (self._scale * PARAMS.no_error) ** 2)]
 
     def _check_settings(self) -> None:
         """Refuse invalid settings before any work."""

@@ -15,7 +15,7 @@ The paper's equations 2 to 6 were lost in our copy's extraction, and are rebuilt
 
     sqrt(g) = min over z > 0 of (g / z + z) / 2,   attained at z = sqrt(g),                                                 (L1)
 
-turns every root into a quadratic. Ours: every g has EPS^2 added, so that z > 0 where weights vanish; a `Majoriser` holds the
+turns every root into a quadratic. Ours: every g has eps^2 added, so that z > 0 where weights vanish; a `Majoriser` holds the
 quadratics of one node. It lies on or above L and touches it at the weights that it was made at, so lowering it lowers L.
 
 The cost of a path pi_l, from the root to the terminal element v_l (CSTC13 section 4.1; the equation was lost in our copy's
@@ -44,6 +44,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+
+from prunemodels.rivals.cstc.params import PARAMS
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +145,6 @@ def terminals_below(k: int, up: NDArray[np.float64]) -> tuple[list[int], NDArray
     return first + second, np.hstack([up[:, k, None] * p, (1 - up[:, k, None]) * q])
 
 
-EPS = 1e-6
-"""Smoothing of the square roots; weights of this size count as zero."""
-
-
 @dataclass(frozen=True, eq=False)
 class GlobalLoss:
     """The loss (5) on given examples."""
@@ -182,7 +180,7 @@ class GlobalLoss:
         last = range(len(weights.intercept) // 2, len(weights.intercept))
         cost = sum(float(p[:, k].sum()) * self.path_cost(weights.beta[path_to(k)]) for k in last)
         risk = float((p * self.risk(scores)).sum())
-        return risk + self.rho * float(np.sqrt((weights.beta**2).sum(axis=2) + EPS**2).sum()) + self.lam * cost
+        return risk + self.rho * float(np.sqrt((weights.beta**2).sum(axis=2) + PARAMS.eps**2).sum()) + self.lam * cost
 
     def path_cost(self, beta: NDArray[np.float64]) -> float:
         """The cost (4), smoothed, for the classifiers of a path, shape (nodes, T, K)."""
@@ -192,7 +190,7 @@ class GlobalLoss:
     def roots(self, beta: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The best z of (L1) for a path: for each weak learner, shape (T,), and for each item, shape (M,)."""
         squares = (beta**2).sum(axis=(0, 2))
-        return np.sqrt(squares + EPS**2), np.sqrt(squares @ self.purchases.needs + EPS**2)
+        return np.sqrt(squares + PARAMS.eps**2), np.sqrt(squares @ self.purchases.needs + PARAMS.eps**2)
 
     def bend(self, beta: NDArray[np.float64]) -> NDArray[np.float64]:
         """Slopes d, shape (T,): (4) is at most C + sum_t d_t (|new|^2 - |old|^2) / 2 where one node of the path changes."""
@@ -254,7 +252,7 @@ class Majoriser:
 
     def sizes(self) -> NDArray[np.float64]:
         """The best z of (L1) for the l1 term, shape (T,)."""
-        return np.asarray(np.sqrt((self.old**2).sum(axis=1) + EPS**2))
+        return np.asarray(np.sqrt((self.old**2).sum(axis=1) + PARAMS.eps**2))
 
     def curvature(self, intercept: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
         """Second derivatives of the penalties by beta, shape (T,), the same for all outputs, with unchanged chances P_l."""
@@ -275,7 +273,7 @@ class Majoriser:
         Q = self.cost + 0.5 * self.bend @ (beta**2 - self.old**2).sum(axis=1)
         z = self.sizes()
         value = self.p @ ((residual**2).sum(axis=1) + self.low) + moved @ self.gain
-        value += loss.lam * (P @ Q) + 0.5 * loss.rho * float((((beta**2).sum(axis=1) + EPS**2) / z + z).sum())
+        value += loss.lam * (P @ Q) + 0.5 * loss.rho * float((((beta**2).sum(axis=1) + PARAMS.eps**2) / z + z).sum())
         by_chance = loss.sharpness * moved * (1 - u) * (self.gain + loss.lam * (self.difference @ Q))
         by_score = by_chance[:, None] * self.direction - 2 * self.p[:, None] * residual
         by_beta = loss.phi.T @ by_score + (loss.lam * (P @ self.bend) + loss.rho / z)[:, None] * beta

@@ -26,15 +26,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 
 from prunemodels.rivals.cstc.global_loss import GlobalLoss, Majoriser, Weights, path_to, reach, upper_chance
-
-LEAF_ROUNDS = 200
-"""Largest number of rounds of (T1) and auxiliary variables."""
-
-NODE_STEPS = 20
-"""Largest number of L-BFGS steps on one majoriser."""
-
-RIDGE = 1e-9
-"""Relative addition to the diagonal of (T1), so that constant and repeated columns are allowed."""
+from prunemodels.rivals.cstc.params import PARAMS
 
 PARTS = (0.2, 0.8)
 """Least and largest part of a node's weight below its first threshold, where it is drawn."""
@@ -162,7 +154,7 @@ class NormalEquations:
     def penalised(self, penalty: NDArray[np.float64]) -> NDArray[np.float64]:
         """The matrix of (T1) for a penalty, shape (T,)."""
         matrix = self.matrix.copy()
-        matrix[np.diag_indices_from(matrix)] += RIDGE * (self.matrix.diagonal() + self.matrix[-1, -1] + RIDGE)
+        matrix[np.diag_indices_from(matrix)] += PARAMS.ridge * (self.matrix.diagonal() + self.matrix[-1, -1] + PARAMS.ridge)
         matrix[np.diag_indices(len(penalty))] += penalty / 2
         return matrix
 
@@ -177,7 +169,7 @@ def _fit_leaf(
     """Alternate (T1) and auxiliary variables; `before`: the weights of the nodes above, shape (nodes, T, K)."""
     reached = normal.matrix[-1, -1]
     solution = np.zeros_like(normal.right)
-    for _ in range(LEAF_ROUNDS):
+    for _ in range(PARAMS.leaf_rounds):
         z = loss.roots(beta[None])[0]
         penalty = loss.lam * reached * loss.bend(np.concatenate([before, beta[None]])) + loss.rho / z
         solution = normal.solve(penalty)
@@ -206,7 +198,7 @@ def _descend(bound: Majoriser, k: int, weights: Weights) -> Weights:
         return m, np.append(by_point, by_threshold)
 
     start = np.append(factor.T @ np.vstack([bound.old, weights.intercept[k]]), weights.threshold[k])
-    found = minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": NODE_STEPS})
+    found = minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": PARAMS.node_steps})
     if not found.fun < value(start)[0]:
         return weights
     best = solution(found.x)

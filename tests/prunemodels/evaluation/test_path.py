@@ -19,6 +19,7 @@ from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from formulations.instance import usage
 from prunemodels.evaluation import path as path_evaluation
 from prunemodels.evaluation.held_out import on_other_rows
+from prunemodels.evaluation.params import EvaluationParams
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.statements.mean_bounds import standard_error
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, way, with_usage
@@ -233,7 +234,7 @@ def test_blocks_of_rows_add_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
     y = labels(X, list(f.forest.classes_)) if hasattr(f.forest, "classes_") else targets(X)
     whole = evaluate_path(path, X, y)
     routed = []
-    monkeypatch.setattr(path_evaluation, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(path_evaluation, "PARAMS", EvaluationParams(block_bytes=2000))
     monkeypatch.setattr(usage, "route", lambda e, block: routed.append(len(block)) or pm_route(e, block))
     for table in (X, sparse.csc_matrix(X)):
         np.testing.assert_allclose(arrays(evaluate_path(path, table, y)), arrays(whole), atol=1e-7)
