@@ -42,31 +42,11 @@ from solvers.closures.subproblem import OpenPart, open_part
 from solvers.closures.tree_pass import best_tree_closures
 from solvers.within.by_path import relaxed_optimum, row_within
 from solvers.within.components import rounded
-from solvers.within.core import KnapsackCore, Scale, filled
+from solvers.within.core import KnapsackCore
 from solvers.within.descent import Bracket, OtherPrices, descend
 from solvers.within.effort import Effort
-from solvers.within.windows import BestPruning
-
-WIDTH = 0.1
-"""The deduction from the promise of a bracket as wide as the edge, as a share of the relaxation's gain."""
-
-DRAWS_PER_BRACKET = 2
-"""Draws of other prices in each bracket; the search continues with the best of their ends."""
-
-MOST_FAILED_ROUNDS = 8
-"""A bracket is given up after this many rounds of draws that do not divide it."""
-
-FIRST_STARTS = 2
-"""The search starts this many times from the whole edge before the first ruin; afterwards one start in FIRST_STARTS + 1 does."""
-
-SMALL_EDGE = 1.0
-"""Seconds of a cut by formula up to which an edge is made in any case; a larger one only where a cut of it fits the limit."""
-
-PART_BYTES = 60
-"""Bytes that an edge takes for each of its usage arcs while it is made and merged."""
-
-LEAST_OPEN = 64
-"""The least number of open splits; if the edge has fewer, neighbouring rows of the path are opened too."""
+from solvers.within.filling import filled
+from solvers.within.windows import BestPruning, Scale
 
 
 @dataclass(eq=False)
@@ -81,12 +61,12 @@ class _BracketSearch:
     scale: Scale | None  # of the integers; None: they are the instance's own
     room: int  # the budget less the cost of the cheaper end
     goal: float  # the relaxation's gain, at which the search stops
-    seed: int
     effort: Effort  # what may be spent
 
     def __post_init__(self) -> None:
-        self.random = np.random.default_rng(self.seed)
-        self.prices = OtherPrices(self.problem, self.seed)
+        self.params = self.effort.params
+        self.random = np.random.default_rng(self.params.seed)
+        self.prices = OtherPrices(self.problem, self.params.price_strengths, self.params.seed)
         above = self.between(self.ceiling, self.cheaper)
         self.first_bracket = Bracket(self.cheaper, 0, self.room, above)
         self.width = above.total_cost
@@ -114,23 +94,23 @@ class _BracketSearch:
     def offer_filled(self, bracket: Bracket) -> None:
         """Take note of a bracket's splits, and of the open ones that greedily fit the room that they leave."""
         part = bracket.part
-        keep = filled(KnapsackCore(**part.arrays(), gained=0, room=bracket.room))
+        keep = filled(KnapsackCore(**part.arrays(), gained=0, room=bracket.room), self.params.filling_rounds)
         kept = bracket.kept.copy()
         kept[part.nodes[keep]] = True
         self.offer(bracket.gain + int(part.gain[keep].sum()), kept)
 
-    def run(self, rounds: int) -> int:
-        """Make at most so many starts and ruins; returns their number."""
-        for k in range(rounds):
-            if self.over or not self.effort.allows(self.first_bracket.part.tail.size, self.first_bracket.part.nodes.size):
-                return k
-            self.narrow(self.first_bracket if k < FIRST_STARTS or k % (FIRST_STARTS + 1) == FIRST_STARTS else self.ruined())
-        return rounds
+    def run(self) -> None:
+        """Start from the whole edge, or from what a ruin leaves, until the effort is spent."""
+        starts = self.params.first_starts
+        for k in range(self.params.edge_starts):
+            if self.over or not self.effort.allows(self.first_bracket.part):
+                return
+            self.narrow(self.first_bracket if k < starts or k % (starts + 1) == starts else self.ruined())
 
     def narrow(self, bracket: Bracket) -> None:
         """Narrow a bracket by (1)."""
         failed = 0
-        while bracket.part.nodes.size and failed < MOST_FAILED_ROUNDS and not self.over:
+        while bracket.part.nodes.size and failed < self.params.most_failed_rounds and not self.over:
             ends = [end for end in self._draws(bracket) if end.part.nodes.size < bracket.part.nodes.size]
             if not ends:
                 failed += 1
@@ -141,8 +121,8 @@ class _BracketSearch:
 
     def _draws(self, bracket: Bracket) -> list[Bracket]:
         ends = []
-        for _ in range(DRAWS_PER_BRACKET):
-            if self.over or not self.effort.allows(bracket.part.tail.size, bracket.part.nodes.size):
+        for _ in range(self.params.draws):
+            if self.over or not self.effort.allows(bracket.part):
                 break
             work = self.effort.work - self.effort.spent
             self.effort.count_cut(bracket.part)
@@ -153,7 +133,7 @@ class _BracketSearch:
         return ends
 
     def _worth(self, bracket: Bracket) -> float:
-        return float(bracket.promise - WIDTH * self.goal * bracket.part.total_cost / max(1, self.width))
+        return float(bracket.promise - self.params.width_weight * self.goal * bracket.part.total_cost / max(1, self.width))
 
     def ruined(self) -> Bracket:
         """(2): the bracket of what is left of the best pruning, with all other splits up to the ceiling open."""
@@ -165,13 +145,6 @@ class _BracketSearch:
         return Bracket(ruin.kept, ruin.gain, self.floor_room - (allowed_cost - ruin.room), reopened)
 
 
-MOST_FIRST = 60.0
-"""Seconds of work at most, where branch and bound follows."""
-
-ROUNDS, SEED = 60, 0
-"""The most starts and ruins, and the seed of the drawn prices."""
-
-
 def improve(path: PruningPath, best: BestPruning, relaxation: LP1Relaxation, effort: Effort, share: float) -> StopReason:
     """Look inside the hull edge around the budget for a better pruning; returns why that ended.
 
@@ -180,6 +153,7 @@ def improve(path: PruningPath, best: BestPruning, relaxation: LP1Relaxation, eff
     share
         of the work and the seconds that the effort allows; what is left after it is for others.
     """
+    params = effort.params
     budget, problem = best.rows.rows[0].at_most, path.problem
     row, reduced = row_within(path, budget), problem.reduced("smallest")
     groups, core = reduced.groups, reduced.core
@@ -187,24 +161,26 @@ def improve(path: PruningPath, best: BestPruning, relaxation: LP1Relaxation, eff
     most, seconds = effort.work - effort.spent, effort.deadline - now
     if share < 1:
         most, seconds = (
-            min(share * effort.work, most, MOST_FIRST),
-            min(share * seconds, MOST_FIRST) if seconds < math.inf else seconds,
+            min(share * effort.work, most, params.edge_work),
+            min(share * seconds, params.edge_work) if seconds < math.inf else seconds,
         )
     if row == 0 or relaxation.is_integral or min(most, seconds) <= 0:
         return StopReason.CONVERGED if min(most, seconds) > 0 else effort.reason
     outer, inner = groups.of_pruning(path[row - 1].kept), groups.of_pruning(path[row].kept)
     open_splits = outer & ~inner
     n_arcs = int(core.usage.arcs_per_node[open_splits].sum())
-    if cut_seconds(n_arcs, int(open_splits.sum())) > max(SMALL_EDGE, min(seconds, most)) or too_large(PART_BYTES * n_arcs):
+    if cut_seconds(n_arcs, int(open_splits.sum())) > max(params.small_edge, min(seconds, most)) or too_large(
+        params.edge_bytes * n_arcs
+    ):
         best.offer_pruning(Pruning(problem, groups.kept(kept_by_items(core, outer, inner, budget))))
         return StopReason.ITERATION_LIMIT
-    mine = Effort(most, now + seconds)
-    search = _search(path, row, budget, SEED, mine)
+    mine = Effort(most, now + seconds, params=params)
+    search = _search(path, row, budget, mine)
     stopped = StopReason.CONVERGED
     try:
         search.offer_filled(search.first_bracket)
         _offer_rounded(search, path, budget, min(seconds, most))
-        search.run(ROUNDS)
+        search.run()
     except CapacityOverflowError:
         stopped = StopReason.ITERATION_LIMIT
     finally:
@@ -229,14 +205,15 @@ def _offer_rounded(search: _BracketSearch, path: PruningPath, budget: Fraction, 
         search.offer(more, path.problem.reduced("smallest").groups.of_pruning(pruning.kept))
 
 
-def _search(path: PruningPath, row: int, budget: Fraction, seed: int, effort: Effort) -> _BracketSearch:
+def _search(path: PruningPath, row: int, budget: Fraction, effort: Effort) -> _BracketSearch:
     """The search in the edge above a row; an edge with few splits is widened on both sides."""
     problem = path.problem
     reduced, numbers, exact = problem.reduced("smallest"), problem.numbers, problem.exact_numbers
     groups, cheaper = reduced.groups, path[row]
     size = row_sums(len(path), path.rows_kept[groups.payer[groups.is_group]], np.ones(int(groups.is_group.sum()), dtype=np.int64))
-    up = next((k for k in range(row - 1, -1, -1) if size[k] - size[row] >= LEAST_OPEN), 0)
-    down = next((k for k in range(row, len(path)) if size[row] - size[k] >= LEAST_OPEN), len(path) - 1)
+    least = effort.params.least_open
+    up = next((k for k in range(row - 1, -1, -1) if size[k] - size[row] >= least), 0)
+    down = next((k for k in range(row, len(path)) if size[row] - size[k] >= least), len(path) - 1)
     floor, inner, ceiling = (groups.of_pruning(path[k].kept) for k in (down, row, up))
     scale = None if numbers.exact else Scale.of(open_part(reduced.core, ceiling, floor))
     gain_unit, price_unit = (exact if scale is None else scale).gain_unit, (exact if scale is None else scale).price_unit
@@ -245,7 +222,7 @@ def _search(path: PruningPath, row: int, budget: Fraction, seed: int, effort: Ef
     if numbers.exact:  # of the budget only whole units can be spent
         share = min(Fraction(1), Fraction(room_left, path.integer_cost[row - 1] - path.integer_cost[row]))
     goal = math.floor(share * (path.exact_error[row] - path.exact_error[row - 1]) / gain_unit)
-    return _BracketSearch(problem, inner, floor, ceiling, scale, room_left, goal, seed, effort)
+    return _BracketSearch(problem, inner, floor, ceiling, scale, room_left, goal, effort)
 
 
 def kept_by_items(core: Core, outer: NDArray[np.bool_], inner: NDArray[np.bool_], budget: Fraction) -> NDArray[np.bool_]:

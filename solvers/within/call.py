@@ -25,31 +25,21 @@ from formulations.answers.search_proof import Priced as ProofPriced
 from formulations.answers.solution import Status, StopReason, float_rounding, status_of
 from formulations.errors import CapacityOverflowError
 from formulations.programs.limit_rows import LimitRows, limit_rows
+from solvers.brute_force import count_prunings
 from solvers.path.pruning_path import OutOfTime, divide_and_conquer
 from solvers.within.brackets import improve
 from solvers.within.by_path import error_of, gap_of, path_of, raised, relaxed_optimum, row_within
-from solvers.within.core import FIRST_WINDOW_ARCS, Window, first_window_arcs, window_between, windows
 from solvers.within.effort import Effort
-from solvers.within.listing import best_allowed, is_tiny
+from solvers.within.listing import best_allowed
 from solvers.within.log import Log
 from solvers.within.oracle import LagrangianOracle
 from solvers.within.proof import Prover, TooLargeProof, proof_multipliers, proof_of, search_window
 from solvers.within.relaxation import LimitsRelaxation, relax
 from solvers.within.rows import Rates
 from solvers.within.search import GapProgress, Search
-from solvers.within.windows import BestPruning, Between, rows_window
+from solvers.within.windows import BestPruning, Between, Window, first_window_arcs, rows_window, window_between, windows
 
 Method = Literal["path", "best", "exact"]
-
-WINDOW_WIDTHS = (0.002, 0.01, 0.03, 0.1, 0.3)
-"""How far multipliers of a window are from the best ones, as shares of them: the widest that is small enough is searched."""
-
-SEARCHED_FIRST = 500_000
-"""Usage arcs of a first window up to which branch and bound comes before the search inside the edge. At 470,000 it closes 93 to
-99 % of the distance to the relaxation where the other closes 64 to 95 %; at a million 37 %, where it closes 92 %."""
-
-AFTER_CTRL_C = 0.5
-"""Seconds for the proof after Ctrl-C."""
 
 
 @dataclass(eq=False)
@@ -70,7 +60,7 @@ class LimitedCall:
     def __init__(
         self, rows: LimitRows, method: Method, effort: Effort, started: float, deadline: float, *, progress: bool | None
     ) -> None:
-        self.rows, self.problem, self.method, self.effort = rows, rows.problem, method, effort
+        self.rows, self.problem, self.method, self.effort, self.params = rows, rows.problem, method, effort, effort.params
         self.started, self.deadline, self.progress = started, deadline, progress
         self.stopped = StopReason.CONVERGED
         self._oracle: LagrangianOracle | None = None
@@ -79,7 +69,7 @@ class LimitedCall:
     def oracle(self) -> LagrangianOracle:
         """Closures of the metered instance."""
         if self._oracle is None:
-            self._oracle = LagrangianOracle(self.rows)
+            self._oracle = LagrangianOracle(self.rows, self.params)
         return self._oracle
 
     def solve(self, path: PruningPath | None, incumbent: Pruning | None) -> LimitedSolution:
@@ -124,7 +114,7 @@ class LimitedCall:
         return self._answer(best, relaxation, found, hidden=2 * gap_of(path))
 
     def _search_path(self, path: PruningPath, relaxation: LP1Relaxation, best: BestPruning, found: Found) -> None:
-        if first_window_arcs(path, self.rows.rows[0].at_most) <= SEARCHED_FIRST:
+        if first_window_arcs(path, self.rows.rows[0].at_most, self.params) <= self.params.searched_first:
             whole, self.effort.work = self.effort.work, 0.5 * self.effort.work
             self._search_windows(path, relaxation, best, found)
             self.effort.work = whole
@@ -141,7 +131,7 @@ class LimitedCall:
     def _search_windows(self, path: PruningPath, relaxation: LP1Relaxation, best: BestPruning, found: Found) -> None:
         """Branch and bound in wider and wider windows, until one closes the gap or the effort is over."""
         budget, found.bound = self.rows.rows[0].at_most, raised(self.problem, found.bound)
-        for outer, inner in windows(path, budget):
+        for outer, inner in windows(path, budget, self.params):
             if not self._goes_on(best, found):
                 return
             window = window_between(path, outer, inner, budget)
@@ -165,7 +155,7 @@ class LimitedCall:
         if path is not None:
             path_of(self.problem, path)
         relaxed = relax(self.oracle, deadline=self.effort.deadline)
-        self.effort.spent += self.oracle.calls * self.oracle.seconds
+        self.effort.spent += self.oracle.calls * self.oracle.work
         plain = None if self.rows.is_budget else self._plain_alone(relaxed)
         if plain is not None:
             alone = limit_rows(self.problem, [self.rows.limits[plain]])
@@ -225,16 +215,16 @@ class LimitedCall:
     def _around(self, mu: NDArray[np.float64]) -> Between | None:
         """The whole instance where it is small; else what lies between optima at somewhat larger and smaller multipliers."""
         groups, core = self.oracle.groups, self.oracle.problem
-        if core.n_usage_arcs <= FIRST_WINDOW_ARCS:
+        if core.n_usage_arcs <= self.params.first_window_arcs:
             return Between(np.zeros(groups.payer.size, dtype=bool), groups.is_group)
         arcs, found = core.usage.arcs_per_node, None
-        for width in WINDOW_WIDTHS:
+        for width in self.params.multiplier_widths:
             if self.effort.is_over:
                 break
             high, low = mu * (1.0 + width), mu * (1.0 - width)
             inner = groups.of_pruning(self.oracle.solve(high).kept)
             outer = groups.of_pruning(self.oracle.solve(low).kept) | inner
-            if found is not None and int(arcs[outer & ~inner].sum()) > FIRST_WINDOW_ARCS:
+            if found is not None and int(arcs[outer & ~inner].sum()) > self.params.first_window_arcs:
                 break
             found = Between(inner, outer, rates_of(high), rates_of(low))
         return found
@@ -245,7 +235,7 @@ class LimitedCall:
         """Branch and bound in a window. Bound, log and counts are kept, whatever ends it."""
         roots = self.problem.roots_error
         offer = partial(best.offer, window)
-        search = Search(window.core, window.goal(best.gain), offer, self.effort, first_lam, window.gain_unit)
+        search = Search(window, window.goal(best.gain), offer, self.effort, first_lam)
         self.stopped = StopReason.CONVERGED
         try:
             with GapProgress(shown=bool(self.progress)) as bar:
@@ -270,7 +260,7 @@ class LimitedCall:
 
     def _end(self, best: BestPruning, found: Found) -> None:
         """Why the search ended. Of a tiny instance, of which rounding left something open, all prunings are listed."""
-        if self._goes_on(best, found) and is_tiny(self.problem):
+        if self._goes_on(best, found) and count_prunings(self.problem.ensemble) <= self.params.most_listed:
             optimum = best_allowed(self.problem, best.within)
             if optimum is not None:
                 best.offer_pruning(optimum)
@@ -309,7 +299,7 @@ class LimitedCall:
         """What proves the bound, and what it proves; None where it is too large."""
         oracle, deadline = self.oracle, self.deadline
         if self.stopped is StopReason.INTERRUPTED:
-            deadline = min(deadline, time.perf_counter() + AFTER_CTRL_C)
+            deadline = min(deadline, time.perf_counter() + self.params.after_ctrl_c)
         try:
             if found.log is None and oracle.shares_prices:
                 priced = oracle.solve(np.array([float(x) for x in found.first]))

@@ -21,41 +21,32 @@ and the right-hand side agrees with Y on every split of the window. So Lagrangia
 the whole instance, whatever was decided in the window, and (3) and (4) do not change them. But in a window (2) must not be used,
 nor the fact that a room is exceeded, because Y need not pay for `inner`.
 
-A long hull edge holds most of the splits among which a budget inside it can choose, and its neighbours on the path mostly hold
-few. But a window's bounds hold only at its own lambdas, see (5), and branches need other lambdas than the edge's. So the first
-window also takes neighbours, the nearest lambdas first, until it has 1.5 times the edge's usage arcs. A wider window, in the end
-the whole instance, is searched only if the bounds of the smaller one are too weak.
-
 Where there are several limits, costs are those of a surrogate row (`solvers.within.rows`), and (2) looks at every limit, (3) at
 what is free of all of them.
-
-A core is filled greedily: splits are added one by one while they fit, those with the most gain for their unpaid cost first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning_path import PruningPath
 from formulations.compiled import njit
 from solvers.closures.cut import MAX_PRODUCT, ClosureProblem
-from solvers.closures.grids import PRICE_MARGIN, TOTAL_BITS, exponent_of, ldexp
-from solvers.closures.subproblem import OpenPart, ParametricSubproblem, open_part
+from solvers.closures.grids import PRICE_MARGIN, TOTAL_BITS
+from solvers.closures.subproblem import ParametricSubproblem
 from solvers.closures.tree_pass import best_tree_closures
-from solvers.within.rows import Rates, RowUses, Surrogate, priced
+from solvers.within.rows import Rates, RowUses, Surrogate, surrogate_prices
 
 ONE_ROW = Surrogate(np.ones(1), Fraction(1))
 """Of a core with a single limit, whose prices are its own."""
 
-MOST_CHAINS = 5_000_000
-"""(2) looks at single limits where there are no more pairs of a split and a limit."""
+MOST_PAIRS = 5_000_000
+"""Single limits are looked at where there are no more pairs of a split or purchase and a limit, for memory's sake."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +71,7 @@ class KnapsackCore(ParametricSubproblem):
     def at_direction(self, direction: NDArray[np.float64], gain_unit: Fraction) -> KnapsackCore | None:
         """The same with the surrogate row of other multipliers as costs; None where no multiple of them is in the box."""
         assert self.uses is not None
-        found = priced(self.uses, direction)
+        found = surrogate_prices(self.uses, direction)
         unit = gain_unit * Fraction(2) ** found.exponent
         low, high = Fraction(0), None
         if self.box is not None:
@@ -166,7 +157,7 @@ class KnapsackCore(ParametricSubproblem):
         """(2): whether each split fits with all that is above it; bool, shape (k,)."""
         fit: NDArray[np.bool_] = np.asarray(chain_sums(self.parent, self.own_cost()) <= self.room)
         uses = self.uses
-        if uses is not None and self.nodes.size * uses.room.size <= MOST_CHAINS:
+        if uses is not None and self.nodes.size * uses.room.size <= MOST_PAIRS:
             own = uses.own(self.tail, self.head).toarray()
             for r in range(uses.room.size):
                 fit &= chain_sums(self.parent, own[:, r].copy()) <= uses.room[r] + uses.same[r]
@@ -208,241 +199,3 @@ def chain_sums(parent: NDArray[np.int32], amount: NDArray[Any]) -> NDArray[Any]:
     """Sum of the amounts of each split and its ancestors within the core; shape (k,)."""
     total: NDArray[Any] = _chain_sums(parent, amount)
     return total
-
-
-FIRST_WINDOW_ARCS = 300_000
-"""The first window may always have this many usage arcs; instances with fewer are searched as a whole."""
-
-WINDOW_WIDTHS = (1.5, 4.0)
-"""Usage arcs of the windows, as multiples of the edge's."""
-
-
-def windows(path: PruningPath, budget: Fraction) -> Iterator[tuple[int, int]]:
-    """Pairs of rows, outer < inner, around the budget; each pair is wider than the one before, and the last has all rows."""
-    last = len(path) - 1
-    row = next((k for k in range(len(path)) if path.exact_cost[k] <= budget), last)
-    outer, inner = max(row - 1, 0), max(row, min(1, last))
-    arcs = _arcs_between(path)
-    edge, lam = float(arcs[outer:inner].sum()), path.between(outer) if last else Fraction(0)
-    for width in WINDOW_WIDTHS:
-        wider = _widened(path, arcs, (outer, inner), lam, max(FIRST_WINDOW_ARCS, width * edge))
-        if wider == (0, last):
-            break
-        if wider != (outer, inner) or width == WINDOW_WIDTHS[0]:
-            yield wider
-        outer, inner = wider
-    yield 0, last
-
-
-def first_window_arcs(path: PruningPath, budget: Fraction) -> float:
-    """Usage arcs of the splits in the first window."""
-    outer, inner = next(windows(path, budget))
-    return float(_arcs_between(path)[outer:inner].sum())
-
-
-def _widened(path: PruningPath, arcs: NDArray[np.float64], rows: tuple[int, int], lam: Fraction, most: float) -> tuple[int, int]:
-    """The rows with as many neighbours as fit `most` usage arcs together, those nearest to lambda first."""
-    (outer, inner), last = rows, len(path) - 1
-    held = float(arcs[outer:inner].sum())
-    while True:
-        sides = []
-        if outer > 0 and held + arcs[outer - 1] <= most:
-            sides.append((lam - path.between(outer - 1), outer - 1, inner, arcs[outer - 1]))
-        if inner < last and held + arcs[inner] <= most:
-            sides.append((path.between(inner) - lam, outer, inner + 1, arcs[inner]))
-        if not sides:
-            return outer, inner
-        _, outer, inner, more = min(sides)
-        held += more
-
-
-def _arcs_between(path: PruningPath) -> NDArray[np.float64]:
-    """Usage arcs of the splits between each row and the next; shape (rows - 1,)."""
-    problem = path.problem
-    level = path.level[problem.usage.splits]
-    weights = problem.usage.arcs_per_node[problem.usage.splits].astype(np.float64)
-    arcs = np.bincount(level + 1, weights=weights, minlength=len(path.breakpoints) + 2).astype(np.float64)
-    # the splits between the rows k and k + 1 have the level k + 1 (smallest optima) or k (largest)
-    shift = 2 if path.ties == "smallest" else 1
-    between: NDArray[np.float64] = arcs[shift : shift + len(path) - 1]
-    return between
-
-
-@dataclass(frozen=True, eq=False)
-class Window:
-    """A core between two rows of a path, and what its integers stand for."""
-
-    core: KnapsackCore
-    # gain_unit, base: a gain of k in the core is one of base + k gain_unit of error, of at most so much where it was rounded.
-    gain_unit: Fraction
-    base: Fraction
-    price_unit: Fraction
-    # so much more gain in the core is taken for none: what rounding its gains may have added, and far less than an error; 0 where
-    # nothing was rounded.
-    spare: int
-
-    def goal(self, gain: Fraction) -> int:
-        """What a pruning has to gain in the core to be better than one of this gain."""
-        return int((gain - self.base) // self.gain_unit) + self.spare
-
-    def gain(self, of_core: int) -> Fraction:
-        """The gain that one in the core stands for."""
-        return self.base + of_core * self.gain_unit
-
-
-SPARE_BITS = 41
-"""`Window.spare` is 2^-41 of the gain of the core, 4.5e-13: below what is stated as rounding."""
-
-
-def window_between(path: PruningPath, outer: int, inner: int, budget: Fraction) -> Window:
-    """The window between two rows of a path, outer <= inner; the whole instance between the first and the last."""
-    problem, inside = path.problem, path[inner]
-    reduced = problem.reduced("smallest")
-    groups, core, numbers = reduced.groups, reduced.core, problem.numbers
-    part = open_part(core, groups.of_pruning(path[outer].kept), groups.of_pruning(inside.kept))
-    taken = (np.flatnonzero(groups.of_pruning(inside.kept)).astype(np.int32),)
-    if numbers.exact:
-        gain_unit, price_unit, base, spare = numbers.gain_unit, numbers.price_unit, Fraction(0), 0
-        gained, room = inside.integer_gain, int(budget // price_unit) - inside.integer_cost
-    else:
-        scale = Scale.of(part)
-        part, spare = real_window(part, scale, core.gain_lost[part.nodes])
-        gain_unit, price_unit, base = scale.gain_unit, scale.price_unit, problem.roots_error - inside.exact_error
-        gained, room = 0, int((budget - inside.exact_cost) // price_unit)
-    unit = gain_unit / price_unit
-    low = path.between(outer - 1) / unit if outer > 0 else Fraction(0)
-    high = path.between(inner) / unit if inner + 1 < len(path) else None
-    whole = KnapsackCore(
-        **part.arrays(), gained=gained, room=room, taken=taken, low=low, high=high, rounded=not numbers.exact,
-        step=numbers.gain_step, surrogate=Surrogate(np.ones(1), unit),
-    )  # fmt: skip
-    return Window(whole.trimmed(), gain_unit, base, price_unit, spare)
-
-
-def real_window(part: OpenPart, scale: Scale, lost: NDArray[np.float64]) -> tuple[OpenPart, int]:
-    """A part of real numbers in integers, and `Window.spare`."""
-    whole = scale.part(part, lost)
-    return whole, whole.nodes.size + (int(np.abs(whole.gain).sum()) >> SPARE_BITS)
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Powers of two that turn real gains and costs into integers, whose sums fit `TOTAL_BITS`."""
-
-    gain: int
-    price: int
-
-    @classmethod
-    def of(cls, part: ParametricSubproblem) -> Self:
-        """The finest scale for a part."""
-        return cls(exponent_of(float(np.abs(part.gain).sum()) or 1.0), exponent_of(float(part.total_cost) or 1.0))
-
-    @property
-    def gain_unit(self) -> Fraction:
-        """What an integer gain stands for."""
-        return Fraction(2) ** -self.gain
-
-    @property
-    def price_unit(self) -> Fraction:
-        """What an integer price stands for."""
-        return Fraction(2) ** -self.price
-
-    def part(self, part: OpenPart, lost: NDArray[np.float64]) -> OpenPart:
-        """The part in integers: gains rounded up, of which floating point may have `lost` so much, and prices rounded down."""
-        gain = np.ceil(ldexp(part.gain + lost, self.gain)).astype(np.int64)
-        evaluation, price = (
-            np.floor(ldexp(p * PRICE_MARGIN, self.price)).astype(np.int64) for p in (part.evaluation, part.price)
-        )
-        return replace(part, gain=gain, evaluation=evaluation, price=price)
-
-
-PRICING_ROUNDS = 20
-"""Most rounds. A round prices each split whose parent is kept and tries each once, the one with the least gain per cost last."""
-
-
-def filled(core: KnapsackCore) -> NDArray[np.bool_]:
-    """A closure whose cost is at most the core's room, and its use of every limit; bool, shape (k,)."""
-    order = np.argsort(core.tail, kind="stable")
-    start = np.concatenate([[0], np.cumsum(np.bincount(core.tail, minlength=core.nodes.size))]).astype(np.int64)
-    head = core.head[order]
-    keep: NDArray[np.bool_] = np.zeros(core.nodes.size, dtype=np.bool_)
-    paid, rate, room = np.zeros(core.price.shape[0], dtype=np.bool_), np.empty(core.nodes.size), core.room
-    rows = _rows(core)
-    for _ in range(PRICING_ROUNDS):
-        _rate(core.parent, core.gain, core.evaluation, start, head, core.price, room, keep, paid, rate)
-        best_first = np.argsort(-rate, kind="stable")  # numpy's, for numba takes seconds to compile a sort
-        left = _fill(best_first, rate, core.evaluation, start, head, core.price, room, keep, paid, *rows)
-        if left < 0:
-            break
-        room = left
-    return keep
-
-
-def _rows(core: KnapsackCore) -> tuple[NDArray[Any], ...]:
-    """For `_fill`: the room of every limit, room to add up in, and what splits and purchases use, as sparse arrays."""
-    if core.uses is None:
-        none, start, index = np.zeros(0), np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32)
-        return none, none, start, index, none, start, index, none
-    arrays = [core.uses.room + core.uses.same, np.zeros(core.uses.room.size)]
-    for uses in (core.uses.of_splits, core.uses.of_purchases):
-        arrays += [uses.indptr.astype(np.int32), uses.indices.astype(np.int32), uses.data.astype(np.float64)]
-    return tuple(arrays)
-
-
-@njit(cache=True)
-def _rate(parent, gain, evaluation, start, head, price, room, keep, paid, rate):  # type: ignore[no-untyped-def]
-    """The gain of each split for its unpaid cost; 0 where it may not be kept or does not fit."""
-    for h in range(parent.shape[0]):
-        rate[h] = 0.0
-        if not keep[h] and gain[h] > 0 and (parent[h] < 0 or keep[parent[h]]):
-            cost = evaluation[h]
-            for k in range(start[h], start[h + 1]):
-                if not paid[head[k]]:
-                    cost += price[head[k]]
-            if cost <= room:
-                rate[h] = gain[h] / (cost + 1e-9)
-
-
-@njit(cache=True)
-def _fill(  # type: ignore[no-untyped-def]
-    best_first, rate, evaluation, start, head, price, room, keep, paid, left, added, s_start, s_row, s_use, p_start, p_row, p_use
-):
-    """Keep what fits, in the given order; the room that is left, or -1 where nothing fitted."""
-    some = False
-    for h in best_first:
-        if rate[h] <= 0.0:
-            break
-        cost = evaluation[h]
-        for k in range(start[h], start[h + 1]):
-            if not paid[head[k]]:
-                cost += price[head[k]]
-        if cost > room:
-            continue
-        fits = True
-        if left.shape[0] > 0:
-            # what it adds to every limit
-            for q in range(s_start[h], s_start[h + 1]):
-                added[s_row[q]] += s_use[q]
-                fits = fits and added[s_row[q]] <= left[s_row[q]]
-            for k in range(start[h], start[h + 1]):
-                if not paid[head[k]]:
-                    for q in range(p_start[head[k]], p_start[head[k] + 1]):
-                        added[p_row[q]] += p_use[q]
-                        fits = fits and added[p_row[q]] <= left[p_row[q]]
-            # take it from the limits, and forget it
-            for q in range(s_start[h], s_start[h + 1]):
-                if fits:
-                    left[s_row[q]] -= s_use[q]
-                added[s_row[q]] = 0.0
-            for k in range(start[h], start[h + 1]):
-                if not paid[head[k]]:
-                    for q in range(p_start[head[k]], p_start[head[k] + 1]):
-                        if fits:
-                            left[p_row[q]] -= p_use[q]
-                        added[p_row[q]] = 0.0
-        if fits:
-            room -= cost
-            keep[h] = some = True
-            for k in range(start[h], start[h + 1]):
-                paid[head[k]] = True
-    return room if some else -1

@@ -52,13 +52,7 @@ class Bracket:
 
 
 def descend(bracket: Bracket, price: NDArray[np.float64], work: float = math.inf) -> Bracket:
-    """Narrow a bracket, at the given prices of its part's purchases, until no cut divides it, or the next one exceeds the work.
-
-    Parameters
-    ----------
-    work
-        the most seconds of cuts, by the formula of `solvers.price_sharing.stopping`.
-    """
+    """Narrow a bracket, at the given prices of its part's purchases, until no cut divides it or the work is spent."""
     kept, gain, room, part = bracket.kept.copy(), bracket.gain, bracket.room, bracket.part
     while part.nodes.size:
         if part.total_cost <= room:
@@ -96,14 +90,17 @@ def _divide(part: OpenPart, price: NDArray[np.float64]) -> NDArray[np.bool_] | N
     return closure.keep
 
 
-STRENGTHS = (1.0, 2.0, 3.0, 4.0)
-"""The values of t in (2). The standard deviation of s_m is 0.5 t if items alone are drawn, 0.3 t if regions are drawn too."""
-
-
 class OtherPrices:
-    """Draws prices (2) for one instance."""
+    """Draws prices (2) for one instance.
 
-    def __init__(self, problem: PruningProblem, seed: int) -> None:
+    Parameters
+    ----------
+    strengths
+        the values of t. The standard deviation of s_m is 0.5 t if items alone are drawn, 0.3 t if regions are drawn too.
+    """
+
+    def __init__(self, problem: PruningProblem, strengths: tuple[float, ...], seed: int) -> None:
+        self.strengths = strengths
         self.problem, self.core = problem, problem.reduced("smallest").core
         self.random = np.random.default_rng(seed)
         self._price = problem.purchase_price()
@@ -112,7 +109,7 @@ class OtherPrices:
 
     def draw(self, part: OpenPart) -> NDArray[np.float64]:
         """Other prices of a part's purchases, float64, shape (j,)."""
-        strength = float(self.random.choice(STRENGTHS))
+        strength = float(self.random.choice(self.strengths))
         kind = int(self.random.integers(3))
         n, m = self.problem.usage.n_rows, self.problem.costs.n_items
         once = part.members >= m * n

@@ -59,19 +59,23 @@ class CoreMixture:
     mu: NDArray[np.float64]  # float64, shape (R,): the limits' multipliers, in integer gain per unit of use in the core
 
 
-def _mixture(core: KnapsackCore, columns: tuple[Column, ...]) -> CoreMixture:
+def _mixture(core: KnapsackCore, columns: tuple[Column, ...]) -> CoreMixture | None:
+    """None where no mixture keeps to the limits: in a window what is taken may exceed one."""
     assert core.uses is not None
     keep = np.array([np.isin(core.nodes, column.nodes, assume_unique=True) for column in columns])
     keep = np.vstack([keep.reshape(len(columns), core.nodes.size), np.zeros((1, core.nodes.size), dtype=bool)])
     use = np.array([core.uses.by(k, core.used(k)) for k in keep])
-    alpha, mu = best_mixture(-(keep @ core.gain.astype(np.float64)), use, core.uses.room + core.uses.same)
-    return CoreMixture(alpha @ keep.astype(np.float64), mu)
+    found = best_mixture(-(keep @ core.gain.astype(np.float64)), use, core.uses.room + core.uses.same)
+    return None if found is None else CoreMixture(found[0] @ keep.astype(np.float64), found[1])
 
 
 def best_direction(core: KnapsackCore, columns: tuple[Column, ...], gain_unit: Fraction) -> NDArray[np.float64] | None:
     """Multipliers in error per unit of each limit, float64, shape (R,); None where no limit has one."""
     assert core.uses is not None
-    mu = _mixture(core, columns).mu
+    mixture = _mixture(core, columns)
+    if mixture is None:
+        return None
+    mu = mixture.mu
     size = mu * np.abs(core.uses.room)
     mu[size <= LEAST * size.max(initial=0.0)] = 0.0
     return mu * core.uses.scale * float(gain_unit) if mu.any() else None
@@ -79,6 +83,7 @@ def best_direction(core: KnapsackCore, columns: tuple[Column, ...], gain_unit: F
 
 def halved(core: KnapsackCore, columns: tuple[Column, ...]) -> int:
     """The place of the split that the best mixture keeps nearest to one half; one of most gain where it keeps none in part."""
-    y = _mixture(core, columns).y
+    mixture = _mixture(core, columns)
+    y = np.zeros(core.nodes.size) if mixture is None else mixture.y
     part = np.round(np.minimum(y, 1.0 - y), 9)
     return int(np.lexsort((-core.gain, -part))[0])

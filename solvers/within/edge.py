@@ -80,29 +80,32 @@ def edge_of(
     part, bound, cuts, proven_at = replace(core, uses=None), None, 0, None
     met: list[NDArray[np.int32]] = []
     while True:
+        # the next lambda: the slope between the edge's two ends, or at first that of a similar core, within the window
         ends = _between_ends(part)
         wanted = first_lam if first_lam is not None and cuts == 0 and _can_be_tried(part, first_lam) else ends
         lam = _allowed(core, wanted)
-        if lam == 0:
+        if lam == 0:  # all that is open fits
             part = part.take(np.ones(part.nodes.size, dtype=bool))
             met.append(np.concatenate([core.nodes[:0], *part.taken[len(core.taken) :]]))
             if bound is None or part.gained < bound:
                 bound, proven_at = part.gained, lam
             return BudgetEdge(part, lam, bound, cuts, proven_at, tuple(met))
+        # a best closure at this lambda, and the bound (2); the gain of what was taken is a multiple of the step, too
         network, shift = part.cut_at(lam)
         closure = best_closure(network)
         effort.count_cut(part)
         cuts += 1
-        # the gain of what was taken is a multiple of the step too
         met.append(np.concatenate([part.nodes[closure.keep], *part.taken[len(core.taken) :]]))
         most = part.gained - core.gained + ((closure.value << shift) + lam.numerator * part.room) // lam.denominator
         most = core.gained + most // step * step
         if bound is None or most < bound:
             bound, proven_at = most, lam
+        # the search for the edge ends: the bound is good enough, the effort is spent, or the cut found nothing above the edge
         late = cuts == most_cuts or effort.is_over
         nothing = closure.value == 0 if not shift else not closure.keep.any() or closure.keep.all()
         if bound <= goal or late or (lam == ends and nothing):
             return BudgetEdge(part, lam, bound, cuts, proven_at, tuple(met))
+        # the closure is the new cheaper end where it fits the room, else the new dearer end
         fits = part.cost_of(closure.keep) <= part.room
         part = part.take(closure.keep) if fits else part.within(closure.keep)
         if lam != wanted and fits == (lam == core.low):
@@ -133,9 +136,6 @@ def _allowed(core: KnapsackCore, lam: Fraction | None) -> Fraction:
 
 Decided = Callable[[NDArray[np.int32], NDArray[np.int32]], None]
 
-REPEAT_SHARE = 0.1
-"""Fixing is repeated as long as it decides at least this part of the splits."""
-
 
 def fixed(
     core: KnapsackCore, lam: Fraction, goal: int, effort: Effort | None = None, decided_at: Decided | None = None
@@ -146,12 +146,13 @@ def fixed(
     """
     effort = effort or Effort()
     while core.nodes.size and lam > 0 and not effort.is_over:
+        # a cut, whose duals make the trees independent
         effort.count_cut(core)
         network, shift = core.cut_at(lam)
         charge = np.zeros(core.nodes.size, dtype=np.int64)
         np.add.at(charge, core.tail, best_closure(network).duals())
         ends = forced(core.parent, network.profit - charge)
-        # a gain of at least goal + 1 needs q (goal + 1 - gained) <= V_h + p room
+        # (4): a gain of at least goal + 1 needs q (goal + 1 - gained) <= V_h + p room
         limit = (goal + 1 - core.gained) * lam.denominator - lam.numerator * core.room
         limit = -(-limit >> shift)
         must, cannot = ends.pruned < limit, ends.kept < limit
@@ -164,6 +165,6 @@ def fixed(
             return core
         size = core.nodes.size
         core = core.within(~cannot).take(must[~cannot]).trimmed()
-        if decided < REPEAT_SHARE * size:
+        if decided < effort.params.fixed_share * size:
             return core
     return core

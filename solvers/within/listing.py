@@ -17,14 +17,6 @@ from formulations.instance.problem import PruningProblem
 from solvers.brute_force import all_prunings, count_prunings
 from solvers.within.by_path import budget_solution, error_of, path_of, relaxed_optimum
 
-MOST_LISTED = 20_000
-"""Forests with more prunings are left to searches."""
-
-
-def is_tiny(problem: PruningProblem) -> bool:
-    """Whether all prunings of the forest can be listed at once."""
-    return count_prunings(problem.ensemble) <= MOST_LISTED
-
 
 def best_allowed(problem: PruningProblem, allowed: Callable[[Pruning], bool]) -> Pruning | None:
     """The pruning of most gain that is allowed, of several the cheapest, then the smallest; None if none is.

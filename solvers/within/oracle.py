@@ -31,16 +31,11 @@ from solvers.price_sharing.loop import run_to_goal
 from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.solve import WARM_START_ITERATION, told_of_forest
 from solvers.price_sharing.stopping import SMALL_CORE, StopRule
-
-LEAST_SECONDS = 2e-2
-"""Seconds of a closure of any size, by formula."""
-
-MOST_ROUNDS = 100_000
-"""Most rounds of price sharing for one closure."""
+from solvers.within.params import WithinParams
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class OraclePruning:
     """A best pruning by (1), the value of (1) that is proven, and what proves it."""
 
     mu: NDArray[np.float64]  # float64, shape (R,): the multipliers
@@ -52,8 +47,8 @@ class Priced:
 class LagrangianOracle:
     """Solves (1) for any multipliers, and counts uses in floating point, for searches."""
 
-    def __init__(self, rows: LimitRows) -> None:
-        self.rows, self.user_problem = rows, rows.problem
+    def __init__(self, rows: LimitRows, params: WithinParams) -> None:
+        self.rows, self.user_problem, self.params = rows, rows.problem, params
         reduced = rows.metered.reduced("smallest")
         self.problem, self.groups = reduced.core, reduced.groups
         self.own = rows.of_splits()
@@ -70,7 +65,7 @@ class LagrangianOracle:
         self._by_example = rows.counted[0].size
         cut, sharing = predicted_seconds(self.problem.n_usage_arcs, self.problem.ensemble.n_splits)
         self.shares_prices = cut > sharing and self.problem.n_usage_arcs > SMALL_CORE
-        self.seconds = max(LEAST_SECONDS, sharing if self.shares_prices else cut)
+        self.work = max(params.per_closure, sharing if self.shares_prices else cut)  # of a closure, as `Effort` counts it
         self.scores: Scores | None = None
         self.calls = 0
 
@@ -89,7 +84,7 @@ class LagrangianOracle:
             price[k:, -1] += amounts[k:] * mine.sum()
         return np.concatenate([price[:, :-1].ravel(), price[:, -1]])
 
-    def solve(self, mu: NDArray[np.float64], *, gap: float = 0.0, time_limit: float = math.inf) -> Priced:
+    def solve(self, mu: NDArray[np.float64], *, gap: float = 0.0, time_limit: float = math.inf) -> OraclePruning:
         """Solve (1), or up to a relative gap where that saves time."""
         self.calls += 1
         objective = self.objective(mu)
@@ -101,7 +96,7 @@ class LagrangianOracle:
             charged = objective.profits()
             np.subtract.at(charged, self.problem.usage.arcs().tail, dual)
             best, certificate = int(climb(self.problem.ensemble.parent, charged, self.problem.ensemble.is_split)), None
-        return Priced(mu, self.groups.kept(kept), self.bound_of(best, objective.unit, mu), certificate)
+        return OraclePruning(mu, self.groups.kept(kept), self.bound_of(best, objective.unit, mu), certificate)
 
     def bound_of(self, best: int, unit: Fraction, mu: NDArray[np.float64]) -> float:
         """(1) where no closure is worth more than `best`, rounded down."""
@@ -112,7 +107,7 @@ class LagrangianOracle:
 
     def _shared(self, objective: IntegerObjective, gap: float, time_limit: float) -> tuple[NDArray[np.bool_], int, SharedPrices]:
         """By price sharing, from the scores of the last multipliers."""
-        goal = StopRule(time.perf_counter() + time_limit, gap, MOST_ROUNDS, SMALL_CORE)
+        goal = StopRule(time.perf_counter() + time_limit, gap, self.params.sharing_rounds, SMALL_CORE)
         with ThreadPoolExecutor(1) as pool:
             rows = LocalRows(objective, pool)
             run, _, _ = run_to_goal(rows, goal, ties="smallest", start=self.scores, checkpoint=None, progress=False)

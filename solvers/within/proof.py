@@ -38,19 +38,10 @@ from solvers.closures.grids import Grid
 from solvers.closures.subproblem import open_part, subproblem
 from solvers.closures.tree_pass import best_tree_closures, forced, mark_below
 from solvers.within.by_path import raised
-from solvers.within.core import chain_sums
+from solvers.within.core import MOST_PAIRS, chain_sums
 from solvers.within.log import Log
 from solvers.within.oracle import LagrangianOracle
 from solvers.within.rows import Rates, RowUses
-
-MOST_LEAVES = 20_000
-"""A proof with more leaves is not kept: the answer says that its bound has no certificate."""
-
-MOST_EXTRA = 3_000
-"""Branches that a proof makes beyond those of the search, where rounding left something open."""
-
-MOST_BYTES = 2**30
-"""Nor is one whose payments take more."""
 
 
 def limit_and_row(rows: LimitRows, r: int) -> tuple[int, int | None]:
@@ -147,12 +138,13 @@ class Prover:
     def cut(self, mu: Rates, decided: Decided, *, outside: bool = False) -> Cut:
         """Payments at multipliers, and what they prove; `outside` a window limits do not count, and nothing is raised."""
         part = self.part
+        # the open splits that may pay: those of best closures where nobody pays, and the purchases that they would still make
         is_open = ~(decided.kept | decided.out)[part.nodes]
         above = np.where((part.parent >= 0) & is_open[part.parent], part.parent, np.int32(-1))
         rates = np.array([float(x) for x in mu])
         gain, price = self.oracle.gain[part.nodes], self.oracle.prices(rates)[part.members]
         own = (self.oracle.own_of_groups @ rates)[part.nodes]
-        wanted = best_tree_closures(above, gain, is_open)[0]  # others pay nothing: without prices they are worth nothing
+        wanted = best_tree_closures(above, gain, is_open)[0]
         bought = self.core.usage.paid_by(decided.kept)[part.members]
         asked = np.zeros(part.price.size, dtype=bool)
         asked[part.group[~bought & (price > 0)]] = True  # all of a group are bought, or none
@@ -160,6 +152,7 @@ class Prover:
         nodes = np.flatnonzero(wanted).astype(np.int32)
         found = subproblem(part.parent, nodes, part.tail[mine], part.head[mine], part.price.size)
         some = asked[part.group] & np.isin(part.group, found.purchases)
+        # a minimum cut of these in integers, and what each split pays for each purchase
         grid = Grid.of(gain[nodes], own[nodes], price[some], self.oracle.lost[part.nodes[nodes]], self.oracle.margin)
         member, group = part.members[some], part.group[some]
         group_price = np.zeros(part.price.size, dtype=np.int64)
@@ -171,6 +164,7 @@ class Prover:
         pays = np.flatnonzero(dual)
         paid = _shared_out(found.tail[pays], found.purchases[found.head[pays]], dual[pays], member, group, grid.price)
         payments = self._payments(part.nodes[nodes[paid[0]]], paid[1], paid[2], grid.unit)
+        # (6)
         base = self.rows.problem.roots_error - self.gain_of(decided.kept) - self.slack
         if not outside:
             base += self.over(mu, decided.kept)
@@ -217,7 +211,7 @@ class Prover:
         """(3) for all open splits."""
         steps: list[TooMuch] = []
         part, n_rows = self.part, len(self.rows.rows)
-        if n_rows * part.members.size > MOST_CHAIN_USES:
+        if n_rows * part.members.size > MOST_PAIRS:
             return steps, decided
         if self._uses is None:
             self._uses = RowUses.of(self.rows, self.oracle.own_of_groups, part.nodes, part.members).merged(
@@ -282,10 +276,6 @@ def _share_out(split, group, dual, member, group_of, price, pairs, paid):  # typ
     return count
 
 
-MOST_CHAIN_USES = 5_000_000
-"""(3) is looked for where there are no more pairs of a purchase and a row."""
-
-
 class TooLargeProof(Exception):  # noqa: N818 (not an error: the proof is left out)
     """The proof takes more leaves, bytes or seconds than there are."""
 
@@ -311,101 +301,137 @@ def proof_of(
     box
         the largest multipliers of the window, None: any, and the least; None: there is no window.
     """
-    steps: list[Step] = []
-    whole = box is None
-    parent, payer = prover.parent, prover.groups.payer
-    leaves = n_bytes = extra = 0
-    stack: list[tuple[Log | None, Rates | None, Decided]] = [(log, first, decided)]
-
-    def close(cut: Cut) -> None:
-        nonlocal leaves, n_bytes
-        steps.append(Closed(cut.priced))
-        prover.least = cut.bound if prover.least is None else min(prover.least, cut.bound)
-        leaves += 1
-        n_bytes += cut.priced.payments.n_bytes  # type: ignore[union-attr]
-
-    while stack:
-        if leaves > MOST_LEAVES or n_bytes > MOST_BYTES or time.perf_counter() > prover.deadline:
+    walk, params = _Walk(prover, gain_of, box), prover.oracle.params
+    walk.stack.append((log, first, decided))
+    while walk.stack:
+        too_large = walk.leaves > params.proof_leaves or walk.n_bytes > params.proof_bytes
+        if too_large or time.perf_counter() > prover.deadline:
             raise TooLargeProof
-        node, mu, decided = stack.pop()
-        if whole:
+        walk.visit(*walk.stack.pop())
+    return tuple(walk.steps)
+
+
+class _Walk:
+    """A walk along a log: the steps so far, and a stack of nodes that are still to be visited, the next one last.
+
+    A node is one of the log, or None where the log tells nothing, with the multipliers of the step above and what is decided.
+    """
+
+    def __init__(self, prover: Prover, gain_of: Callable[[int], Fraction], box: tuple[Rates | None, Rates] | None) -> None:
+        self.prover, self.gain_of, self.box = prover, gain_of, box
+        self.steps: list[Step] = []
+        self.stack: list[tuple[Log | None, Rates, Decided]] = []
+        self.leaves = self.n_bytes = self.branches = 0
+
+    def visit(self, node: Log | None, mu: Rates, decided: Decided) -> None:
+        """Make the steps of one node."""
+        prover = self.prover
+        if self.box is None:  # only in the whole instance may what exceeds a limit end a branch
             row = prover.exceeded(decided)
             if row is not None:
-                steps.append(Exceeded(*limit_and_row(prover.rows, row)))
-                leaves += 1
-                continue
+                self.steps.append(Exceeded(*limit_and_row(prover.rows, row)))
+                self.leaves += 1
+                return
             found, decided = prover.chains(decided)
-            steps += found
-        mu = node.at if node is not None and node.at is not None else mu
-        assert mu is not None
+            self.steps += found
+        if node is not None and node.at is not None:
+            mu = node.at
         goes_on = node is not None and (node.after is not None or node.if_kept is not None)
-        known = None if node is None or node.gain is None else prover.rows.problem.roots_error - gain_of(node.gain)
+        known = None if node is None or node.gain is None else prover.rows.problem.roots_error - self.gain_of(node.gain)
         # a node that goes on is closed only where its own bound, too, says that it can be by now
         cut = prover.cut(mu, decided) if not goes_on or known is None or known >= prover.target else None
         if cut is not None and cut.bound >= prover.target:
-            close(cut)
+            self.close(cut)
         elif node is None or not goes_on:
             assert cut is not None
-            cut = _better_of(prover, cut, mu, decided, box)
-            more = prover.branching(cut)
-            if cut.bound >= prover.target or more is None or extra >= MOST_EXTRA:
-                close(cut)
-                continue
-            # what the search left to rounding is decided here, split by split
-            extra += 1
-            steps.append(Branch(int(payer[more])))
-            one = np.array([more], dtype=np.int32)
-            stack.append((None, mu, decided.keep(parent, one)))
-            stack.append((None, mu, decided.prune(parent, one)))
+            self.end(cut, mu, decided)
         elif node.after is not None:
-            after = node.after
-            assert after.fixed_at is not None
-            at_fixing = after.fixed_at
-            if cut is None or at_fixing != mu:
-                cut = prover.cut(at_fixing, decided)
-            out, kept = cut.nodes[cut.if_kept()], cut.nodes[cut.if_pruned()]
-            if np.intersect1d(out, kept).size:
-                close(cut)
-                continue
-            if out.size or kept.size:
-                n_bytes += cut.priced.payments.n_bytes  # type: ignore[union-attr]
-                steps.append(Fixed(cut.priced, payer[kept].astype(np.int32), payer[out].astype(np.int32)))
-                decided = decided.keep(parent, kept).prune(parent, out)
-            wanted_in = np.concatenate([kept[:0], *after.fixed_in])
-            wanted_out = np.concatenate([kept[:0], *after.fixed_out])
-            left_in, left_out = wanted_in[~decided.kept[wanted_in]], wanted_out[~decided.out[wanted_out]]
-            one = left_in[~decided.out[left_in]][:1]
-            if one.size:  # these payments do not decide it: a branch of its own does
-                steps.append(Branch(int(payer[one[0]])))
-                stack.append((node, mu, decided.keep(parent, one)))
-                stack.append((None, at_fixing, decided.prune(parent, one)))
-                continue
-            for h in left_out[~decided.kept[left_out]]:
-                if not decided.out[h]:
-                    steps.append(Branch(int(payer[h])))
-                    stack.append((None, at_fixing, decided.keep(parent, np.array([h], dtype=np.int32))))
-                    decided = decided.prune(parent, np.array([h], dtype=np.int32))
-            stack.append((after, at_fixing, decided))
+            self.fix(node, node.after, cut, mu, decided)
         else:
-            h = np.array([node.split], dtype=np.int32)
-            if decided.kept[node.split] or decided.out[node.split]:
-                stack.append((node.if_kept if decided.kept[node.split] else node.if_pruned, mu, decided))
-                continue
-            steps.append(Branch(int(payer[node.split])))
-            stack.append((node.if_kept, mu, decided.keep(parent, h)))
-            stack.append((node.if_pruned, mu, decided.prune(parent, h)))
-    return tuple(steps)
+            self.branch(node, mu, decided)
 
+    def close(self, cut: Cut) -> None:
+        """A leaf, closed by payments."""
+        self.steps.append(Closed(cut.priced))
+        least = self.prover.least
+        self.prover.least = cut.bound if least is None else min(least, cut.bound)
+        self.leaves += 1
+        self._count(cut)
 
-def _better_of(prover: Prover, cut: Cut, mu: Rates, decided: Decided, box: tuple[Rates | None, Rates] | None) -> Cut:
-    """A leaf whose multipliers fall short. What exceeds the surrogate row large multiples prove, what leaves room none at all."""
-    over = prover.over(mu, decided.kept)
-    high, low = box or (None, ())
-    if cut.bound >= prover.target or (high is not None if over > 0 else any(low)):
-        return cut
-    factor = 1 + 2 * Fraction(prover.rows.problem.largest_error) / over if over > 0 else Fraction(0)
-    other = prover.cut(tuple(x * factor for x in mu), decided)
-    return other if other.bound > cut.bound else cut
+    def end(self, cut: Cut, mu: Rates, decided: Decided) -> None:
+        """Where the log ends. What rounding left open there is decided split by split."""
+        prover = self.prover
+        cut = self._better_of(cut, mu, decided)
+        more = prover.branching(cut)
+        if cut.bound >= prover.target or more is None or self.branches >= prover.oracle.params.proof_branches:
+            self.close(cut)
+            return
+        self.branches += 1
+        self._branch(more)
+        self._later(None, mu, decided, kept=more)
+        self._later(None, mu, decided, pruned=more)
+
+    def fix(self, node: Log, after: Log, cut: Cut | None, mu: Rates, decided: Decided) -> None:
+        """The splits that the search fixed here. Those that these payments do not decide are decided by branches of their own."""
+        prover, at = self.prover, after.fixed_at
+        assert at is not None
+        if cut is None or at != mu:
+            cut = prover.cut(at, decided)
+        out, kept = cut.nodes[cut.if_kept()], cut.nodes[cut.if_pruned()]
+        if np.intersect1d(out, kept).size:  # a split can be neither kept nor pruned
+            self.close(cut)
+            return
+        if out.size or kept.size:
+            self._count(cut)
+            payer = prover.groups.payer
+            self.steps.append(Fixed(cut.priced, payer[kept].astype(np.int32), payer[out].astype(np.int32)))
+            decided = decided.keep(prover.parent, kept).prune(prover.parent, out)
+        wanted_in, wanted_out = np.concatenate([kept[:0], *after.fixed_in]), np.concatenate([kept[:0], *after.fixed_out])
+        left_in, left_out = wanted_in[~decided.kept[wanted_in]], wanted_out[~decided.out[wanted_out]]
+        # one of those to keep, and this node again; only then those to prune
+        for h in left_in[~decided.out[left_in]][:1].tolist():
+            self._branch(h)
+            self._later(node, mu, decided, kept=h)
+            self._later(None, at, decided, pruned=h)
+            return
+        for h in left_out[~decided.kept[left_out]].tolist():
+            if not decided.out[h]:
+                self._branch(h)
+                self._later(None, at, decided, kept=h)
+                decided = decided.prune(prover.parent, np.array([h], dtype=np.int32))
+        self.stack.append((after, at, decided))
+
+    def branch(self, node: Log, mu: Rates, decided: Decided) -> None:
+        """The search's own branch, but where its split is decided already."""
+        h = node.split
+        if decided.kept[h] or decided.out[h]:
+            self.stack.append((node.if_kept if decided.kept[h] else node.if_pruned, mu, decided))
+            return
+        self._branch(h)
+        self._later(node.if_kept, mu, decided, kept=h)
+        self._later(node.if_pruned, mu, decided, pruned=h)
+
+    def _branch(self, h: int) -> None:
+        self.steps.append(Branch(int(self.prover.groups.payer[h])))
+
+    def _later(self, node: Log | None, mu: Rates, decided: Decided, *, kept: int = -1, pruned: int = -1) -> None:
+        """Visit a node later, with one more split kept or pruned."""
+        parent, one = self.prover.parent, np.array([max(kept, pruned)], dtype=np.int32)
+        self.stack.append((node, mu, decided.keep(parent, one) if kept >= 0 else decided.prune(parent, one)))
+
+    def _count(self, cut: Cut) -> None:
+        self.n_bytes += cut.priced.payments.n_bytes  # type: ignore[union-attr]
+
+    def _better_of(self, cut: Cut, mu: Rates, decided: Decided) -> Cut:
+        """A leaf whose multipliers fall short: large multiples prove what exceeds the surrogate row, none what leaves room."""
+        prover = self.prover
+        over = prover.over(mu, decided.kept)
+        high, low = self.box or (None, ())
+        if cut.bound >= prover.target or (high is not None if over > 0 else any(low)):
+            return cut
+        factor = 1 + 2 * Fraction(prover.rows.problem.largest_error) / over if over > 0 else Fraction(0)
+        other = prover.cut(tuple(x * factor for x in mu), decided)
+        return other if other.bound > cut.bound else cut
 
 
 def search_window(

@@ -32,31 +32,13 @@ from formulations.answers.solution import StopReason
 from formulations.errors import SolverFailedError
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.within.by_path import error_of
-from solvers.within.oracle import LagrangianOracle, Priced
-
-GAP = 1e-9
-"""Relative gap at which the multipliers are good enough."""
-
-SMOOTHING = 0.15
-"""Weight of the best bound's multipliers where the next ones are tried."""
-
-INEXACT = 0.03
-"""Relative gap of a closure, as a share of the gap that is open: a better one would be wasted."""
+from solvers.within.oracle import LagrangianOracle, OraclePruning
 
 ROUNDING = 1e-13
 """What floating point may hide, as a share of the error of the all-roots forest."""
 
-MOST_ROUNDS = 500
-"""Most closures of one relaxation. With a few limits ten to fifty are enough."""
-
 LEAST_UNIT = 1e-9
 """Rows of the master are in units of their limits, or of this share of the largest use of a column."""
-
-MOST_ENRICHED = 3
-"""How often in a round the mixture is split into its level sets and solved again."""
-
-MOST_NEW_ROWS = 10
-"""Rows that enter at a time where a limit is about every example."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +55,7 @@ class LimitsRelaxation:
     """The relaxation's optimum."""
 
     value: float  # error of the mixture, up to rounding errors; inf where the mixture breaks a row
-    proof: Priced  # the closure of the best bound
+    proof: OraclePruning  # the closure of the best bound
     # float64, shape (R,): by how much the error falls for another unit of each limit, at the master's optimum.
     mu: NDArray[np.float64]
     mixture: tuple[tuple[Column, float], ...]  # prunings with their weights, which sum to 1
@@ -89,13 +71,15 @@ class LimitsRelaxation:
 
 def best_mixture(
     error: NDArray[np.float64], use: NDArray[np.float64], room: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """(1) to (3): the weights of the columns, float64, shape (c,), and the multipliers of the limits, shape (R,).
+
+    None where no mixture fits.
 
     Parameters
     ----------
     error, use, room
-        float64, shape (c,), (c, R) and (R,): some column fits.
+        float64, shape (c,), (c, R) and (R,).
     """
     unit = np.maximum(room, LEAST_UNIT * use.max(axis=0, initial=0.0))
     unit[unit == 0.0] = 1.0
@@ -109,6 +93,8 @@ def best_mixture(
         method="highs-ds",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
+    if found.status == 2:  # infeasible
+        return None
     if found.x is None:
         raise SolverFailedError(f"HiGHS ended a master over prunings with the status {found.status}: {found.message}")
     weights = np.maximum(found.x, 0.0)
@@ -141,14 +127,16 @@ class LimitsMaster:
         """The optimum of (1) to (3) over the columns, and its duals."""
         error = np.array([c.error for c in self.columns])
         use = np.array([c.use[self.active] for c in self.columns]).reshape(error.size, self.active.size)
-        self.alpha, mu = best_mixture(error, use, self.at_most[self.active])
+        found = best_mixture(error, use, self.at_most[self.active])
+        assert found is not None, "the pruning that is free of charge fits"
+        self.alpha, mu = found
         self.value = float(self.alpha @ error)
         self.mu = np.zeros(self.at_most.size)
         self.mu[self.active] = mu
 
     def enrich(self) -> None:
         """(4), until it finds nothing new."""
-        for _ in range(MOST_ENRICHED):
+        for _ in range(self.oracle.params.most_enriched):
             kept = level_sets([(c.kept, a) for c, a in zip(self.columns, self.alpha, strict=True) if a > 1e-12])
             if sum(self.add(k) for k in kept) == 0:
                 return
@@ -160,7 +148,7 @@ class LimitsMaster:
         size = np.maximum(self.at_most, 1e-12 * used)
         over = (used - self.at_most) / np.where(size > 0, size, 1.0)
         over[self.active] = 0.0
-        worst = np.argsort(-over, kind="stable")[:MOST_NEW_ROWS]
+        worst = np.argsort(-over, kind="stable")[: self.oracle.params.most_new_rows]
         return worst[over[worst] > 1e-7]
 
     def mixture(self) -> tuple[tuple[Column, float], ...]:
@@ -179,7 +167,7 @@ def level_sets(mixture: list[tuple[NDArray[np.bool_], float]]) -> list[NDArray[n
 
 
 def relax(oracle: LagrangianOracle, *, deadline: float = math.inf) -> LimitsRelaxation:
-    """Solve (1) to (3) up to the gap `GAP` relative to the error of the all-roots forest less the bound.
+    """Solve (1) to (3) up to a gap relative to the error of the all-roots forest less the bound.
 
     Multipliers are tried between the master's and those of the best bound, and at the master's own where that brings nothing.
 
@@ -188,28 +176,32 @@ def relax(oracle: LagrangianOracle, *, deadline: float = math.inf) -> LimitsRela
     deadline
         of `time.perf_counter`.
     """
-    problem, master = oracle.rows.metered, LimitsMaster(oracle)
+    params, problem, master = oracle.params, oracle.rows.metered, LimitsMaster(oracle)
     for kept in (free_of_charge(problem, "smallest"), without_prices(problem, "smallest")):
         master.add(kept)
     best, roots = oracle.solve(np.zeros(master.at_most.size)), float(oracle.roots)
     rounds, stopped, exact = 0, StopReason.CONVERGED, True
     while True:
+        # the best mixture of the columns so far; where it is good enough, rows that it breaks
         master.solve()
         master.enrich()
         span = max(roots - best.bound, 1e-300)
         open_gap = (master.value - best.bound) / span
-        if open_gap <= GAP or master.value - best.bound <= ROUNDING * roots:
+        if open_gap <= params.relaxation_gap or master.value - best.bound <= ROUNDING * roots:
             new = master.broken()
             if new.size == 0:
                 break
             master.active, exact = np.union1d(master.active, new), True
             continue
-        if rounds >= MOST_ROUNDS or time.perf_counter() >= deadline:
-            stopped = StopReason.ITERATION_LIMIT if rounds >= MOST_ROUNDS else StopReason.TIME_LIMIT
+        late = rounds >= params.relaxation_rounds
+        if late or time.perf_counter() >= deadline:
+            stopped = StopReason.ITERATION_LIMIT if late else StopReason.TIME_LIMIT
             break
-        mu = master.mu if exact else SMOOTHING * best.mu + (1 - SMOOTHING) * master.mu
-        found = oracle.solve(mu, gap=min(1e-3, INEXACT * open_gap), time_limit=max(0.0, deadline - time.perf_counter()))
+        # a closure at multipliers between the master's and the best ones, and its bound
+        mu = master.mu if exact else params.smoothing * best.mu + (1 - params.smoothing) * master.mu
+        found = oracle.solve(mu, gap=min(1e-3, params.inexact * open_gap), time_limit=max(0.0, deadline - time.perf_counter()))
         rounds += 1
+        # where that brings nothing, the master's own multipliers are tried next
         if not master.add(found.kept) and found.bound <= best.bound:
             if exact:
                 stopped = StopReason.STALLED

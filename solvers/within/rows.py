@@ -142,7 +142,7 @@ class Surrogate:
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class SurrogatePrices:
     """Splits and purchases priced by (1), int64; the room of (1); and 2^exponent, what a unit of use at d is."""
 
     own: NDArray[np.int64]
@@ -151,7 +151,7 @@ class Priced:
     exponent: int
 
 
-def priced(uses: RowUses, direction: NDArray[np.float64]) -> Priced:
+def surrogate_prices(uses: RowUses, direction: NDArray[np.float64]) -> SurrogatePrices:
     """(1) in integers."""
     each = direction / uses.scale
     own, price = uses.of_splits @ each, uses.of_purchases @ each
@@ -161,4 +161,4 @@ def priced(uses: RowUses, direction: NDArray[np.float64]) -> Priced:
         Fraction(0),
     )
     down = [np.floor(ldexp(x * PRICE_MARGIN, exponent)).astype(np.int64) for x in (own, price)]
-    return Priced(down[0], down[1], int(room * Fraction(2) ** exponent // 1), exponent)
+    return SurrogatePrices(down[0], down[1], int(room * Fraction(2) ** exponent // 1), exponent)

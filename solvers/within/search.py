@@ -31,14 +31,13 @@ from tqdm import tqdm
 
 from formulations.compiled import njit
 from solvers.closures.tree_pass import subtree_sums
-from solvers.within.core import KnapsackCore, chain_sums, filled
+from solvers.within.core import KnapsackCore, chain_sums
 from solvers.within.directions import Column, best_direction, columns_of, halved, still_columns
 from solvers.within.edge import BudgetEdge, edge_of, fixed
 from solvers.within.effort import Effort
+from solvers.within.filling import filled
 from solvers.within.log import Log
-
-LARGER_WEIGHT = 0.1
-"""The weight of the larger of (1) and (2) in the order of splits; the smaller one has the weight 1."""
+from solvers.within.windows import Window
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +51,9 @@ class Estimates:
     lam: NDArray[np.float64]
     pruned: NDArray[np.float64]
 
-    def order(self) -> NDArray[np.int64]:
-        """The splits, most promising first: by the smaller of both estimates, plus `LARGER_WEIGHT` times the larger."""
-        score = np.minimum(self.kept, self.pruned) + LARGER_WEIGHT * np.maximum(self.kept, self.pruned)
+    def order(self, larger_weight: float) -> NDArray[np.int64]:
+        """The splits, most promising first: by the smaller of both estimates, plus so many times the larger."""
+        score = np.minimum(self.kept, self.pruned) + larger_weight * np.maximum(self.kept, self.pruned)
         return np.argsort(-score, kind="stable")
 
 
@@ -102,28 +101,6 @@ def without_below(parent, node):  # type: ignore[no-untyped-def]
     return mark
 
 
-MOST_OPEN = 3000
-"""With more open nodes the search goes depth first, so that memory stays bounded."""
-
-ONE_TRIAL_ARCS = 20_000
-"""With more usage arcs only one split is tried, because cuts are then expensive."""
-
-PROBE_CUTS = 2
-"""Most cuts of a probe."""
-
-MOST_FAILED_PROBES = 2
-"""A node is branched on after this many probes without success."""
-
-MOST_TURNS, MOST_FIRST_TURNS = 3, 30
-"""Most new surrogate rows that a node tries, and the first node."""
-
-MOST_COLUMNS = 40
-"""Closures that a node hands on to its children."""
-
-MOST_TRIALS = 4
-"""Most splits whose two branches are solved before one of the splits is chosen."""
-
-
 @dataclass(order=True, frozen=True)
 class OpenNode:
     """A node of the search: a core with its edge. The heap returns the smallest `minus_bound` first, among equals the oldest."""
@@ -145,25 +122,23 @@ class Search:
 
     Parameters
     ----------
-    core
+    window
         the splits to decide.
     goal
-        gain of the incumbent.
+        gain of the incumbent in the window.
     offer
         called with every pruning found.
     effort
         what may be spent.
     first_lam
         the first lambda to try, gain per cost in integers.
-    gain_unit
-        what an integer gain stands for.
     """
 
-    def __init__(
-        self, core: KnapsackCore, goal: int, offer: Offer, effort: Effort, first_lam: Fraction, gain_unit: Fraction
-    ) -> None:
+    def __init__(self, window: Window, goal: int, offer: Offer, effort: Effort, first_lam: Fraction) -> None:
+        core = window.core
         self.goal = goal
-        self.gain_unit = gain_unit
+        self.gain_unit = window.gain_unit
+        self.params = effort.params
         self.log = Log()
         self.offer = offer
         self.effort = effort
@@ -211,7 +186,7 @@ class Search:
 
     def _next(self) -> OpenNode:
         """The node with the best bound; if too many are open, the last one of the heap, which is mostly the newest."""
-        return heapq.heappop(self.open) if len(self.open) <= MOST_OPEN else self.open.pop()
+        return heapq.heappop(self.open) if len(self.open) <= self.params.most_open else self.open.pop()
 
     def _branches(self, node: OpenNode) -> list[OpenNode]:
         """The two children of the node for the best of some promising splits, or what probing leaves of the node."""
@@ -225,9 +200,11 @@ class Search:
         if smaller.nodes.size < node.core.nodes.size:
             child = self._solved(smaller, node.edge.lam, log, -node.minus_bound, node.columns)
             return [] if child is None else [child]
+        # of some promising splits the one whose worse child has the lowest bound
         chosen: list[OpenNode] = []
         least = None
-        for h in estimate.order()[: MOST_TRIALS if between.tail.size <= ONE_TRIAL_ARCS else 1]:
+        trials = self.params.most_trials if between.tail.size <= self.params.one_trial_arcs else 1
+        for h in estimate.order(self.params.larger_weight)[:trials]:
             tried = Log()
             children = self._children(node, int(np.searchsorted(node.core.nodes, between.nodes[h])), tried)
             worst = (max((-c.minus_bound for c in children), default=0), sum(-c.minus_bound for c in children))
@@ -244,19 +221,21 @@ class Search:
         likely = np.maximum(estimate.kept, estimate.pruned)
         failures = 0
         for h in np.argsort(-likely, kind="stable"):
-            if likely[h] < gap or failures == MOST_FAILED_PROBES or self.effort.is_over:
+            if likely[h] < gap or failures == self.params.most_failed_probes or self.effort.is_over:
                 break
             place = int(np.searchsorted(core.nodes, node.edge.between.nodes[h]))
             if place == core.nodes.size or core.nodes[place] != node.edge.between.nodes[h]:
-                continue
+                continue  # an earlier probe has decided it
+            # probe the branch that is estimated to lower the bound more
             keeping = bool(estimate.kept[h] >= estimate.pruned[h])
-            split = Log(log.at)
-            empty = self._is_empty(branch(core, place, keep=keeping), estimate.lam[h] if keeping else None, node.edge.lam, split)
+            probed, left = Log(log.at), Log(log.at)
+            empty = self._is_empty(branch(core, place, keep=keeping), estimate.lam[h] if keeping else None, node.edge.lam, probed)
             if not empty:
                 failures += 1
                 continue
-            left = Log(log.at)
-            log.branch(int(core.nodes[place]), **{"kept" if keeping else "pruned": split, "pruned" if keeping else "kept": left})
+            # it holds nothing better: go on with the other branch
+            pruned, kept = (left, probed) if keeping else (probed, left)
+            log.branch(int(core.nodes[place]), pruned, kept)
             log, other = left, branch(core, place, keep=not keeping)
             if other is None or not other.nodes.size:
                 return other, log
@@ -269,7 +248,7 @@ class Search:
             return True
         if estimated_lam is not None:
             lam = Fraction(estimated_lam).limit_denominator(max(1, int(lam.denominator)))
-        edge = edge_of(core.trimmed(), first_lam=lam, goal=self.goal, most_cuts=PROBE_CUTS, effort=self.effort)
+        edge = edge_of(core.trimmed(), first_lam=lam, goal=self.goal, most_cuts=self.params.probe_cuts, effort=self.effort)
         self.cuts += edge.cuts
         log.proven(core, edge)
         return edge.bound <= self.goal
@@ -290,18 +269,21 @@ class Search:
     ) -> OpenNode | None:
         """A node with the core's edge, after fixing; None if the core holds nothing better than the goal."""
         for fixing in (True, True, False):
+            # the edge, at the best surrogate row found, and a bound
             core = core.trimmed()
             core, edge, columns = self._edge(core, first_lam, log, columns)
             bound = edge.bound if inherited is None else min(inherited, edge.bound)
             if bound <= self.goal:
                 return None
+            # prunings that the edge suggests
             between = edge.between
             self._fill(core, edge)
             if not (between.nodes.size or (core.uses is not None and core.nodes.size)):
-                self._missed = max(self._missed, bound)
+                self._missed = max(self._missed, bound)  # nothing is left to branch on, and the bound is not reached
                 return None
             if bound <= self.goal:
                 return None
+            # splits that reduced costs decide; where there are some, the edge of what is left
             if fixing and edge.lam > 0:
                 after = Log(log.at)
                 smaller = fixed(core, edge.lam, self.goal, self.effort, after.decided)
@@ -327,7 +309,8 @@ class Search:
         if core.uses is None:
             return core, edge, ()
         columns = (*still_columns(core, columns), *columns_of(core, edge))
-        for _ in range(MOST_TURNS if self.nodes else MOST_FIRST_TURNS):
+        # other multipliers, as long as they bring a better bound or new closures
+        for _ in range(self.params.most_turns if self.nodes else self.params.first_turns):
             if edge.bound <= self.goal or self.effort.is_over:
                 break
             direction = best_direction(core, columns, self.gain_unit)
@@ -346,18 +329,20 @@ class Search:
                 log.proven(core, edge)
             elif not new:
                 break
-        return core, edge, columns[-MOST_COLUMNS:]
+        return core, edge, columns[-self.params.most_columns :]
 
     def _fill(self, core: KnapsackCore, edge: BudgetEdge) -> None:
         """Offer prunings: the edge's cheaper end filled; of several limits the closures met that keep to them, filled."""
         if core.uses is None:
-            self.goal = max(self.goal, self.offer(edge.between.take(filled(edge.between))))
+            self._offer_filled(edge.between)
             return
         tried = [np.zeros(core.nodes.size, dtype=bool), *(np.isin(core.nodes, met) for met in edge.met[-2:])]
         for keep in tried:
             if core.fits(keep):
-                base = core.take(keep)
-                self.goal = max(self.goal, self.offer(base.take(filled(base))))
+                self._offer_filled(core.take(keep))
+
+    def _offer_filled(self, core: KnapsackCore) -> None:
+        self.goal = max(self.goal, self.offer(core.take(filled(core, self.params.filling_rounds))))
 
 
 def branch(core: KnapsackCore, place: int, *, keep: bool) -> KnapsackCore | None:
@@ -368,12 +353,8 @@ def branch(core: KnapsackCore, place: int, *, keep: bool) -> KnapsackCore | None
     return core.take(chain) if not core.is_whole or core.fits(chain) else None
 
 
-DISPLAY_DELAY = 1.0
-"""Seconds before anything is shown."""
-
-
 class GapProgress:
-    """Shows nodes, open nodes and the gap as a share of the gain; silent unless `shown`."""
+    """Shows nodes, open nodes and the gap as a share of the gain, after the first second; silent unless `shown`."""
 
     def __init__(self, *, shown: bool) -> None:
         self._bar = tqdm(
@@ -381,7 +362,7 @@ class GapProgress:
             file=sys.stderr,
             leave=False,
             disable=not shown,
-            delay=DISPLAY_DELAY,
+            delay=1,
         )
 
     def __enter__(self) -> Self:

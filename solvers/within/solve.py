@@ -2,10 +2,13 @@
 
     minimise error      s.t.  use_r <= B_r  for every row r                                                                  (1)
 
-Multipliers for the rows come from the path, where there is one limit and that a budget, and from cutting planes elsewhere. With
-them the relaxation is solved: a mixture of few prunings, and the bound D(mu). A search inside the mixture improves the pruning,
-branch and bound both. Where only the budget's row has a multiplier, its own answer is the answer if that keeps to all limits: a
-limit that does not bind changes nothing.
+1. Find multipliers mu for the rows: within a budget from the path, else by cutting planes (`solvers.within.relaxation`).
+2. Solve LP1's relaxation at these multipliers: a mixture of a few prunings, and the bound D(mu).
+3. Improve the best pruning inside the mixture, and both it and the bound by branch and bound.
+4. Prove the bound again for strangers (`solvers.within.proof`).
+
+Where only the budget's row has a multiplier, the budget is solved alone. If its answer keeps to the other limits, it is the
+answer: a limit that does not bind changes nothing.
 """
 
 from __future__ import annotations
@@ -26,15 +29,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.programs.limit_rows import limit_rows
 from solvers.within.call import LimitedCall, Method
 from solvers.within.effort import Effort
-
-WORK = {"path": math.inf, "best": 10.0, "exact": 300.0}
-"""Default limits of work, in seconds by formula (`solvers.within.effort`)."""
-
-PROOF_SHARE = 0.3
-"""The share of the time that is kept for the proof."""
-
-INSIDE_AN_EDGE, WITH_BRANCHES = 1, ((2, 2, 3), 3)
-"""A budget of the papers' two trees inside an edge of their path; prices and a budget at which the exact search branches."""
+from solvers.within.params import DEFAULTS, WithinParams
 
 
 @checked
@@ -48,6 +43,7 @@ def solve_limits(
     path: PruningPath | None = None,
     incumbent: Pruning | None = None,
     progress: bool | None = False,
+    params: WithinParams = DEFAULTS,
 ) -> LimitedSolution:
     """The least error of all prunings within the limits, and how much better it could be.
 
@@ -56,21 +52,22 @@ def solve_limits(
     Parameters
     ----------
     method
-        ``"path"``: the relaxation and the best pruning met on the way. ``"best"``: that, improved by a search. ``"exact"``: with
-        branch and bound until the gap is 0 or the limit is reached. Each is at least as good as the one before. Where the first
-        window of branch and bound has at most `SEARCHED_FIRST` usage arcs, "best" begins with it.
+        ``"path"``: the relaxation, and the best pruning met on the way. ``"best"``: that, improved by a search. ``"exact"``: the
+        same, then branch and bound until the gap is 0 or the limit is reached. Each is at least as good as the one before. On
+        instances with a small first window "best" begins with branch and bound, too.
     time_limit
-        seconds, the path and the proof included. Default: none but that of `work`, so that the same call gives the same answer
-        on any load.
+        seconds, the path and the proof included. Default: no limit of time, only one of `work`; then the same call gives the same
+        answer under any load.
     work
-        the most seconds of cuts by formula, see `solvers.within.effort`; default, without a time limit, 10 for "best", 300 for
-        "exact".
+        the most work of cuts, see `solvers.within.effort`. Default, without a time limit: 10 for "best", 300 for "exact".
     path
         `pruning_path(problem)`, if it is known already. Without it "path" and "best" compute the part of it around the budget.
     incumbent
         a pruning within the limits to start from. The answer is never worse than it.
     progress
-        show progress bars on stderr, of the path and of branch and bound; None: as in `pruning_path`, and none of the search.
+        True: show the progress of the path and of branch and bound on stderr. None: of a path that takes long.
+    params
+        other numbers for the search than the default ones.
 
     Returns
     -------
@@ -80,18 +77,19 @@ def solve_limits(
     Raises
     ------
     InvalidInputError
-        for limits that name no such item, currency or row, that are negative or below what cannot be avoided; for an incumbent
-        that exceeds them, and the path or an incumbent of another problem.
+        for limits that name no such item, currency or row, are negative, or less than every pruning uses; for an incumbent that
+        exceeds the limits; for a path or an incumbent of another problem.
     InterruptedSolveError
-        on Ctrl-C while the relaxation is computed; later the answer says `StopReason.INTERRUPTED`.
+        on Ctrl-C while the relaxation is computed. Later Ctrl-C ends the search, and the answer says `StopReason.INTERRUPTED`.
     """
     started = time.perf_counter()
     rows = limit_rows(problem, limits)
     by_clock = math.inf if time_limit is None else time_limit
-    most = WORK[method] if work is None and time_limit is None else math.inf if work is None else work
+    usual = {"path": math.inf, "best": params.best_work, "exact": params.exact_work}[method]
+    most = work if work is not None else usual if time_limit is None else math.inf
     if method != "path":
         _compile()
-    effort = Effort(most, started + (1.0 - PROOF_SHARE) * by_clock)
+    effort = Effort(most, started + (1.0 - params.proof_share) * by_clock, params=params)
     call = LimitedCall(rows, method, effort, started, started + by_clock, progress=progress)
     return call.solve(path, incumbent)
 
@@ -107,11 +105,20 @@ def within_budget(
     path: PruningPath | None = None,
     incumbent: Pruning | None = None,
     progress: bool | None = False,
+    params: WithinParams = DEFAULTS,
 ) -> LimitedSolution:
     """`solve_limits` within a budget, the one limit of the mean cost."""
-    limits = [budget_as_limit(problem, budget)]
+    limit_of_mean_cost(problem, budget)  # refuses what is no budget
     return solve_limits(
-        problem, limits, method=method, time_limit=time_limit, work=work, path=path, incumbent=incumbent, progress=progress
+        problem,
+        [Limit(budget)],
+        method=method,
+        time_limit=time_limit,
+        work=work,
+        path=path,
+        incumbent=incumbent,
+        progress=progress,
+        params=params,
     )
 
 
@@ -120,21 +127,20 @@ best_within = partial(within_budget, method="best")
 exact_budget = partial(within_budget, method="exact")
 
 
-def budget_as_limit(problem: PruningProblem, budget: Price) -> Limit:
-    """A budget as the one limit that it is; InvalidInputError where it is none."""
-    limit_of_mean_cost(problem, budget)
-    return Limit(budget)
-
-
 METHODS: tuple[Method, ...] = ("path", "best", "exact")
 
 
 @cache
 def _compile() -> None:
-    """Solve tiny instances. On a new machine this compiles the kernels, which would take the whole limit of a stage."""
-    prices, budget = WITH_BRANCHES
-    branches = two_trees(prices=prices)
-    several = [Limit(budget), Limit(4, "splits")]
-    for problem, limits in ((two_trees(), [Limit(INSIDE_AN_EDGE)]), (branches, [Limit(budget)]), (branches, several)):
+    """Compile the kernels, which on a new machine would take the whole limit of a stage, by solving the papers' two trees.
+
+    With a budget of 1 the search works inside an edge of their path; with other prices and one or two limits it branches.
+    """
+    branching = two_trees(prices=(2, 2, 3))
+    for problem, limits in (
+        (two_trees(), [Limit(1)]),
+        (branching, [Limit(3)]),
+        (branching, [Limit(3), Limit(4, "splits")]),
+    ):
         rows = limit_rows(problem, limits)
         LimitedCall(rows, "exact", Effort(), time.perf_counter(), math.inf, progress=False).solve(None, None)

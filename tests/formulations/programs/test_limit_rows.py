@@ -23,6 +23,7 @@ from formulations.programs.matrix import MATRICES
 from solvers.brute_force import all_prunings
 from solvers.programs.engines import highs
 from solvers.within.oracle import LagrangianOracle
+from solvers.within.params import WithinParams
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
@@ -46,7 +47,7 @@ def test_uses_are_what_examples_use(seed: int) -> None:
         Limit(9, each=True),
     ]
     rows = limit_rows(problem, [*limits, Limit(10**6, "leaves"), Limit(9, "items")])
-    oracle, every = LagrangianOracle(rows), all_prunings(problem).kept
+    oracle, every = LagrangianOracle(rows, WithinParams()), all_prunings(problem).kept
     for kept in every[rng.integers(0, len(every), 6)]:
         pruning = Pruning(problem, kept)
         exact = rows.uses(pruning)

@@ -18,6 +18,7 @@ from formulations.instance.papers import two_trees
 from proofs_checks import Verdict, check_solution
 from solvers.within import BUDGET_SOLVERS, METHODS, best_breakpoint, call, solve_limits
 from solvers.within.oracle import LagrangianOracle
+from solvers.within.params import WithinParams
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.within.limits.cases import drawn, two_wards
@@ -73,8 +74,8 @@ def test_proofs_by_price_sharing_are_accepted(seed: int, monkeypatch: pytest.Mon
     problem = random_problem(seed + 60)
     limits = drawn(problem, np.random.default_rng(seed))
 
-    def sharing(rows: Any) -> LagrangianOracle:
-        oracle = LagrangianOracle(rows)
+    def sharing(rows: Any, params: WithinParams) -> LagrangianOracle:
+        oracle = LagrangianOracle(rows, params)
         oracle.shares_prices = True
         return oracle
 

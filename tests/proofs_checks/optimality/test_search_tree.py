@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 
 import prunemodels as pm
 from formulations import Pruning, PruningProblem
@@ -19,7 +18,8 @@ from formulations.instance.limit import Limit
 from formulations.programs.limit_rows import limit_rows
 from proofs_checks import Verdict, check_solution
 from solvers.brute_force import all_prunings
-from solvers.within import core, exact_budget, solve_limits
+from solvers.within import exact_budget, solve_limits
+from solvers.within.params import WithinParams
 from tests.instances import random_problem, with_usage
 from tests.loops import looped
 from tests.solvers.cases import twin_stumps
@@ -32,12 +32,10 @@ NO_PAYMENTS = Payments(*(np.zeros(0, dtype=kind) for kind in (np.int32, np.int32
 def answers(*, windowed: bool) -> tuple[LimitedSolution, ...]:
     """Answers at several budgets of some random instances; in windows that are as narrow as they can be, or of the whole."""
     found = []
-    with pytest.MonkeyPatch.context() as patched:
-        if windowed:
-            patched.setattr(core, "FIRST_WINDOW_ARCS", 0)
-        for problem in [random_problem(seed) for seed in (4, 7, 14)] + [a_larger_problem(seed) for seed in (20, 21, 24, 37)]:
-            path = pm.pruning_path(problem)
-            found += [exact_budget(problem, budget, path=path) for budget in budgets_of(path)]
+    params = WithinParams(first_window_arcs=0) if windowed else WithinParams()
+    for problem in [random_problem(seed) for seed in (4, 7, 14)] + [a_larger_problem(seed) for seed in (20, 21, 24, 37)]:
+        path = pm.pruning_path(problem)
+        found += [exact_budget(problem, budget, path=path, params=params) for budget in budgets_of(path)]
     return tuple(found)
 
 

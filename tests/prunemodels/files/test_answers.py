@@ -16,8 +16,9 @@ from formulations.answers.solution import SharedPrices
 from formulations.instance.limit import Limit
 from prunemodels.example import problem
 from prunemodels.files.answers import load_solution, save_solution
-from solvers.within import call, core
+from solvers.within import call, exact_budget
 from solvers.within.oracle import LagrangianOracle
+from solvers.within.params import WithinParams
 from tests.instances import random_problem
 
 HALF = np.arange(150) < 75
@@ -51,12 +52,11 @@ def test_what_is_read_is_what_was_written(name: str, tmp_path: Path) -> None:
 
 def test_windows_scores_and_all_kinds_of_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The proof of a search in a window, and one by scores, which larger instances have."""
-    monkeypatch.setattr(core, "FIRST_WINDOW_ARCS", 0)
     kinds, windows = set(), 0
     cases = [(problem, Fraction(budget)) for budget in (7, 9, 10)]
     cases += [(instance, pm.Pruning.unpruned(instance).exact_cost * Fraction(2, 5)) for instance in map(random_problem, range(8))]
     for instance, budget in cases:
-        found = pm.solve(instance, budget=budget, method="exact")
+        found = exact_budget(instance, budget, params=WithinParams(first_window_arcs=0))
         save_solution(found, tmp_path / "answer.npz")
         read = load_solution(tmp_path / "answer.npz", instance)
         assert pm.checks.check_solution(instance, read).holds is True
@@ -66,8 +66,8 @@ def test_windows_scores_and_all_kinds_of_steps(tmp_path: Path, monkeypatch: pyte
     assert {Branch, Closed, Fixed} <= kinds
     assert windows
 
-    def sharing(rows: Any) -> LagrangianOracle:
-        oracle = LagrangianOracle(rows)
+    def sharing(rows: Any, params: WithinParams) -> LagrangianOracle:
+        oracle = LagrangianOracle(rows, params)
         oracle.shares_prices = True
         return oracle
 

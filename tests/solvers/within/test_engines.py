@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -29,13 +30,13 @@ from solvers.within import (
     best_within,
     brackets,
     brute_force_budget,
-    call,
     exact_budget,
     relaxed_optimum,
     search,
     solve_limits,
     solve_lp1,
 )
+from solvers.within.params import WithinParams
 from solvers.within.solve import Method
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem, random_tree
 from tests.loops import looped
@@ -179,14 +180,10 @@ def a_larger_problem(seed: int) -> PruningProblem:
     return PruningProblem.build(ensemble, plain_errors(ensemble, error, 40.0), rows, CostItems.plain([3, 2, 2, 1]))
 
 
-@pytest.fixture
-def bracketed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let "best" go without branch and bound and without a list of all prunings: the search inside the edge alone."""
-    monkeypatch.setattr(call, "SEARCHED_FIRST", -1)
-    monkeypatch.setattr(call, "is_tiny", lambda _: False)
+BRACKETED = WithinParams(searched_first=-1, most_listed=0)
+"""Without branch and bound and without a list of all prunings: "best" is the search inside the edge alone."""
 
 
-@pytest.mark.usefixtures("bracketed")
 def test_the_search_beats_the_path() -> None:
     """Over eight instances and their budgets, most of those where the path is not optimal are solved by the search."""
     improvable = solved = 0
@@ -197,36 +194,32 @@ def test_the_search_beats_the_path() -> None:
             optimum = brute_force_budget(problem, budget).error
             if best_breakpoint(problem, budget, path=path).error > optimum + 1e-12:
                 improvable += 1
-                solved += best_within(problem, budget, path=path).error <= optimum + 1e-12
+                solved += best_within(problem, budget, path=path, params=BRACKETED).error <= optimum + 1e-12
     assert improvable >= 10
     assert solved >= 0.8 * improvable, f"{solved} of {improvable}"
 
 
-@pytest.mark.usefixtures("bracketed")
-def test_a_search_begins_with_what_costs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_begins_with_what_costs_no_search() -> None:
     """Before any draw the search has LP1's rounded optimum, where the greedily filled breakpoint is worse (17 and 24) too."""
-    monkeypatch.setattr(brackets, "ROUNDS", 0)
+    params = replace(BRACKETED, edge_starts=0)
     for seed in range(12, 26):
         problem = a_larger_problem(seed)
         path = pm.pruning_path(problem)
         for budget in budgets_of(path)[1:-1]:
-            found, rounded = best_within(problem, budget, path=path), solve_lp1(problem, budget, path=path)
+            found, rounded = best_within(problem, budget, path=path, params=params), solve_lp1(problem, budget, path=path)
             assert found.error <= rounded.pruning.error + 1e-12
 
 
-@pytest.mark.usefixtures("bracketed")
-def test_money_that_the_edge_leaves_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_money_that_the_edge_leaves_is_spent() -> None:
     """Gain 10 for 10, gain 3 for 4, budget 5: LP1 buys half of the first, no pruning of the edge fits, the second split does."""
-    monkeypatch.setattr(brackets, "ROUNDS", 0)
     problem = problem_of([Node(10.0, 0, 0.5, Node(0.0), Node(0.0)), Node(3.0, 1, 0.5, Node(0.0), Node(0.0))], [10, 4], weight=1.0)
     assert best_breakpoint(problem, 5).cost == 0
     assert solve_lp1(problem, 5).pruning.cost == 0
-    assert best_within(problem, 5).cost == 4
+    assert best_within(problem, 5, params=replace(BRACKETED, edge_starts=0)).cost == 4
 
 
 def test_a_search_whose_products_overflow_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is that of the searches before, at least the best breakpoint, and says that the search did not end."""
-    monkeypatch.setattr(call, "is_tiny", lambda _: False)
     problem = a_larger_problem(3)
     path = pm.pruning_path(problem)
     budget = (path.exact_cost[0] + path.exact_cost[1]) / 2
@@ -237,7 +230,7 @@ def test_a_search_whose_products_overflow_keeps_what_it_has(monkeypatch: pytest.
     monkeypatch.setattr(brackets, "descend", overflowing)
     monkeypatch.setattr(search, "edge_of", overflowing)
     for engine in (best_within, exact_budget):
-        found = engine(problem, budget, path=path)
+        found = engine(problem, budget, path=path, params=WithinParams(most_listed=0))
         assert found.stopped is StopReason.ITERATION_LIMIT
         assert found.bound <= brute_force_budget(problem, budget).error
         assert found.error <= best_breakpoint(problem, budget, path=path).error

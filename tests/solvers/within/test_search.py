@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -17,10 +18,11 @@ from formulations.errors import CapacityOverflowError, InterruptedSolveError
 from solvers.brute_force import AllPrunings, all_prunings
 from solvers.closures.cut import Ties
 from solvers.path.pruning_path import pruning_path
-from solvers.within import brute_force_budget, call, exact_budget, search
-from solvers.within import core as core_module
-from solvers.within.core import KnapsackCore, window_between
+from solvers.within import brute_force_budget, exact_budget, search
+from solvers.within.core import KnapsackCore
 from solvers.within.edge import edge_of, fixed
+from solvers.within.params import WithinParams
+from solvers.within.windows import window_between
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_tree
 from tests.loops import looped
 from tests.solvers.cases import instance
@@ -188,17 +190,15 @@ def test_a_first_lambda_that_does_not_fit_is_ignored() -> None:
 @looped("seed", range(16))
 @pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-def test_equals_brute_force(seed: int, ties: Ties, narrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equals_brute_force(seed: int, ties: Ties, narrow: bool) -> None:
     """On every budget of a grid the optimum, also where windows start from the edge alone and are widened little by little."""
-    monkeypatch.setattr(call, "is_tiny", lambda _: False)  # so that nothing is listed
+    params = WithinParams(most_listed=0)
     if narrow:
-        monkeypatch.setattr(core_module, "FIRST_WINDOW_ARCS", 0)
-        monkeypatch.setattr(core_module, "WINDOW_WIDTHS", (1.0, 1.5, 2.0, 3.0, 5.0))
-        monkeypatch.setattr(search, "ONE_TRIAL_ARCS", 0)
+        params = replace(params, first_window_arcs=0, window_widths=(1.0, 1.5, 2.0, 3.0, 5.0), one_trial_arcs=0)
     problem = costly(seed)[0]
     path = pruning_path(problem, ties=ties, certificate=False)
     for budget in grid(path):
-        answer = exact_budget(problem, budget, path=path)
+        answer = exact_budget(problem, budget, path=path, params=params)
         assert answer.error == brute_force_budget(problem, budget).error
         assert (answer.gap, answer.status, answer.stopped) == (0, Status.OPTIMAL, StopReason.CONVERGED)
         assert answer.pruning.exact_cost <= budget

@@ -17,11 +17,12 @@ import prunemodels as pm
 from formulations import PruningPath, PruningProblem
 from formulations.answers.solution import Status, StopReason
 from formulations.instance.limit import Limit
-from solvers.within import METHODS, best_breakpoint, brackets, call, exact_budget, solve_limits
-from solvers.within.core import window_between
+from solvers.within import METHODS, best_breakpoint, call, exact_budget, solve_limits
 from solvers.within.edge import edge_of
 from solvers.within.effort import Effort
+from solvers.within.params import WithinParams
 from solvers.within.solve import Method
+from solvers.within.windows import window_between
 from tests.loops import looped
 from tests.solvers.within.test_search import costly, halfway
 
@@ -58,15 +59,14 @@ def test_which_engines_are_asked(method: Method, small: bool, expected: Asked, m
         self.stopped = StopReason.ITERATION_LIMIT
 
     def improved(path: PruningPath, best: Any, relaxation: Any, effort: Effort, share: float) -> StopReason:
-        calls.append(("brackets", effort.work if share == 1 else min(share * effort.work, brackets.MOST_FIRST)))
+        calls.append(("brackets", effort.work if share == 1 else min(share * effort.work, WithinParams().edge_work)))
         return StopReason.ITERATION_LIMIT
 
     monkeypatch.setattr(call.LimitedCall, "_search_windows", searched)
     monkeypatch.setattr(call, "improve", improved)
-    monkeypatch.setattr(call, "is_tiny", lambda _: False)
-    monkeypatch.setattr(call, "SEARCHED_FIRST", 10**9 if small else -1)
+    params = WithinParams(most_listed=0, searched_first=10**9 if small else -1)
     problem, path, _ = costly(1)
-    found = solve_limits(problem, [Limit(halfway(path))], method=method, path=path)
+    found = solve_limits(problem, [Limit(halfway(path))], method=method, path=path, params=params)
     assert calls == expected
     assert found.stopped is (StopReason.ITERATION_LIMIT if calls else StopReason.CONVERGED)
 

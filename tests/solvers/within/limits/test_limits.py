@@ -24,8 +24,9 @@ from proofs_checks import check_solution
 from solvers.brute_force import all_prunings
 from solvers.path.pruning_path import pruning_path
 from solvers.programs.budget_program import branch_within
-from solvers.within import best_within, brackets, call, integer_program_within, relaxed_optimum, solve_limits
+from solvers.within import best_within, brackets, integer_program_within, relaxed_optimum, solve_limits
 from solvers.within.oracle import LagrangianOracle
+from solvers.within.params import WithinParams
 from solvers.within.relaxation import relax
 from solvers.within.solve import Method
 from tests.instances import Node, problem_of, random_problem
@@ -139,7 +140,7 @@ def test_multipliers_prove_the_relaxation(seed: int, shares_prices: bool) -> Non
     """The mixture is the optimum over all prunings as one linear program; by cuts and by price sharing, and both are proven."""
     problem = random_problem(seed + 40, rounded=seed % 5 == 4)
     rows = limit_rows(problem, drawn(problem, np.random.default_rng(seed)))
-    oracle = LagrangianOracle(rows)
+    oracle = LagrangianOracle(rows, WithinParams())
     oracle.shares_prices = shares_prices
     every = [Pruning(problem, kept) for kept in all_prunings(problem).kept]
     uses, errors = np.array([oracle.uses(p.kept) for p in every]), np.array([p.error for p in every])
@@ -165,7 +166,7 @@ def test_one_limit_is_a_budget(name: str) -> None:
     one, plain = pm.solve(problem, limits=[Limit(budget)]), pm.solve(problem, budget=budget)
     assert np.array_equal(one.pruning.kept, plain.pruning.kept)
     assert (one.error, one.bound, one.relaxation.value) == (plain.error, plain.bound, plain.relaxation.value)
-    hull, found = relaxed_optimum(path, budget), relax(LagrangianOracle(limit_rows(problem, [Limit(budget)])))
+    hull, found = relaxed_optimum(path, budget), relax(LagrangianOracle(limit_rows(problem, [Limit(budget)]), WithinParams()))
     assert found.value == pytest.approx(float(hull.value), abs=1e-8)
     assert found.mu[0] == pytest.approx(float(hull.lam), rel=1e-6, abs=1e-9)
 
@@ -305,10 +306,21 @@ def test_an_edge_that_is_too_large_for_a_cut_is_filled_by_items(monkeypatch: pyt
     costs = np.array([float(c) for c in path.exact_cost])
     row = int(np.argmax(costs[:-1] - costs[1:])) + 1
     budget = float(costs[row] + costs[row - 1]) / 2
-    monkeypatch.setattr(brackets, "SMALL_EDGE", 0.0)
     monkeypatch.setattr(brackets, "open_part", None)
-    monkeypatch.setattr(call, "SEARCHED_FIRST", -1)
-    found = best_within(problem, budget, path=path, work=1e-6)
+    params = WithinParams(small_edge=0.0, searched_first=-1)
+    found = best_within(problem, budget, path=path, work=1e-6, params=params)
     assert found.cost <= budget
     assert found.bound <= found.error <= path.error[row]
-    assert found.bound == best_within(problem, budget, path=path, work=0).bound
+    assert found.bound == best_within(problem, budget, path=path, work=0, params=params).bound
+
+
+@looped("seed", range(6))
+def test_a_window_in_which_a_limit_is_exceeded_is_searched(seed: int) -> None:
+    """What every pruning of a window keeps may exceed a limit: no mixture fits then, which ended the search with an error."""
+    problem = random_problem(seed)
+    budget = Pruning.unpruned(problem).exact_cost * Fraction(3, 5)
+    limits = [Limit(budget), Limit(Fraction(7, 10), {problem.costs.names[0]: 2}, name="z"), Limit(6, "splits")]
+    found = solve_limits(problem, limits, method="exact", params=WithinParams(first_window_arcs=0, most_listed=0))
+    best = solve_limits(problem, limits, method="exact")
+    assert found.bound <= best.error <= found.error
+    assert check_solution(problem, found).holds is True
