@@ -8,7 +8,7 @@
     python -m benchmarks.papers keep                    copy the rows of what was run to benchmarks/results/papers
     python -m benchmarks.papers tables [NAME]           the tables of an experiment from the rows kept there
     python -m benchmarks.papers verdicts                a verdict on every published number, from the rows kept there
-    python -m benchmarks.papers page                    renew the tables of docs/papers.md and README.md from the rows kept there
+    python -m benchmarks.papers page                    renew the tables of docs/papers.md from the rows kept there
     python -m benchmarks.papers hours                   how long each --full takes, from the seconds kept there
 
 After Ctrl-C or a crash, the same command continues.

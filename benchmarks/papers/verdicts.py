@@ -18,13 +18,11 @@ On MiniBooNE and Forest the papers' data are there in part only (`benchmarks.pap
 the same, with that reservation. The errors at the levels of NWS15's Table 1 are matched to the paper's ratio: there its costs
 are what is tested.
 
-In docs/papers.md and in this folder's README.md a table stands behind a mark that names it, and is replaced as a whole; all else
-in the files is written by hand:
+In docs/papers.md a table stands behind a mark that names it, and is replaced as a whole; all else in the file is written by hand:
 
     <!-- verdicts/NWS15, Table 1 -->      a printed table: one line a cell, the printed number, ours and the verdict's mark
     <!-- verdicts/Sentences -->           every sentence that was examined
     <!-- nws15_table1/paired -->          a table of an experiment, by its name
-    <!-- hours/full -->                   what the full forms take
 """
 
 from __future__ import annotations
@@ -162,7 +160,7 @@ def _rounds(setting: Mapping[str, Any]) -> float:
     return float(setting.get("n_estimators", setting.get("rounds", 1)))
 
 
-PAGES = tuple(FOLDER.parents[2] / name for name in ("docs/papers.md", "benchmarks/papers/README.md"))
+PAGE = FOLDER.parents[2] / "docs" / "papers.md"
 
 MARK = re.compile(r"<!-- (\w+)/(.+) -->\n\n(?:(?:\|.*\n)+\n?)*")
 
@@ -172,17 +170,16 @@ KINDS = {"% of unpruned cost": "cost", "rise of the error": "error", "% of featu
 """The two columns of a table that its quantities belong to."""
 
 
-PICTURE = PAGES[0].parent / "_static" / "papers.svg"
+PICTURE = PAGE.parent / "_static" / "papers.svg"
 
 
 def write_pages() -> str:
-    """Renew the tables of all pages, and the picture of NWS15's curves; returns the files' names."""
+    """Renew the tables of the page, and the picture of NWS15's curves; returns the files' names."""
     verdicts, nws15 = blocks(verdict_table()), experiment_named("nws15_table1")
     save_picture(nws15.present(kept_frame(nws15)).figures["curves"], PICTURE)
     with OutputFiles() as outputs:
-        for place in PAGES:
-            outputs.aside(place).write_text(renewed(place.read_text(), verdicts))
-    return "\n".join(map(str, (*PAGES, PICTURE)))
+        outputs.aside(PAGE).write_text(renewed(PAGE.read_text(), verdicts))
+    return f"{PAGE}\n{PICTURE}"
 
 
 def renewed(text: str, verdicts: Mapping[str, str]) -> str:
@@ -199,9 +196,7 @@ def renewed(text: str, verdicts: Mapping[str, str]) -> str:
 
 @cache
 def _tables(name: str) -> dict[str, str]:
-    """The tables of an experiment from its kept rows, none without any; and what the full forms take."""
-    if name == "hours":
-        return {"full": frame_markdown(hours())}
+    """The tables of an experiment from its kept rows; none without any."""
     experiment = experiment_named(name)
     frame = kept_frame(experiment)
     shown = {} if frame.empty else experiment.present(frame).tables

@@ -187,11 +187,11 @@ def test_tables_are_replaced_behind_their_marks() -> None:
 
 
 @pytest.mark.slow
-def test_the_pages_show_the_committed_rows() -> None:
+def test_the_page_shows_the_committed_rows() -> None:
     """Every table behind a mark is the command's."""
     verdict_blocks = verdicts.blocks(verdicts.verdict_table())
-    for place in verdicts.PAGES:
-        assert verdicts.renewed(place.read_text(), verdict_blocks) == place.read_text()
+    shown = verdicts.PAGE.read_text()
+    assert verdicts.renewed(shown, verdict_blocks) == shown
 
 
 def test_the_committed_verdicts_are_those_of_the_committed_rows() -> None:
