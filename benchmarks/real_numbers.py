@@ -27,7 +27,6 @@ import ctypes
 import gc
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -307,83 +307,18 @@ class ExactOptima:
 
 
 def minimum_cut(earns: dict[int, int], parent: list[int], prices: dict[tuple[int, ...], int]) -> int:
-    """The value of the minimum cut of a closure: a split requires its parent and pays for purchases that it is a user of.
-
-    Dinic's algorithm: breadth-first levels, then a flow that blocks all shortest paths, until the sink cannot be reached.
-    """
-    node = {h: k + 2 for k, h in enumerate(earns)}  # 0 is the source, 1 the sink
-    graph: list[list[int]] = [[] for _ in range(2 + len(node) + len(prices))]
-    head: list[int] = []
-    left: list[int] = []
-    unlimited = sum(abs(e) for e in earns.values()) + 1
-
-    def add(u: int, v: int, capacity: int) -> None:
-        for a, b, c in ((u, v, capacity), (v, u, 0)):
-            graph[a].append(len(head))
-            head.append(b)
-            left.append(c)
-
+    """The value of the minimum cut of a closure: a split requires its parent and pays for purchases that it is a user of."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(("source", "sink"))
     for h, e in earns.items():
         if e:
-            add(0, node[h], e) if e > 0 else add(node[h], 1, -e)
+            graph.add_edge(*(("source", h) if e > 0 else (h, "sink")), capacity=abs(e))
         if parent[h] >= 0:
-            add(node[h], node[parent[h]], unlimited)
-    for k, (users, price) in enumerate(prices.items()):
-        bought = 2 + len(node) + k
-        add(bought, 1, price)
-        for h in users:
-            add(node[h], bought, unlimited)
-    total = 0
-    while True:
-        level = _levels(graph, head, left)
-        if level[1] < 0:
-            return total
-        total += _blocking_flow(graph, head, left, level)
-
-
-def _levels(graph: list[list[int]], head: list[int], left: list[int]) -> list[int]:
-    """Distances from the source along arcs with something left; -1 where there is no way."""
-    level = [-1] * len(graph)
-    level[0] = 0
-    queue = deque([0])
-    while queue:
-        u = queue.popleft()
-        for a in graph[u]:
-            if left[a] > 0 and level[head[a]] < 0:
-                level[head[a]] = level[u] + 1
-                queue.append(head[a])
-    return level
-
-
-def _blocking_flow(graph: list[list[int]], head: list[int], left: list[int], level: list[int]) -> int:
-    """Push along shortest paths, one after the other, until each is blocked."""
-    current, total = [0] * len(graph), 0
-    path: list[int] = []  # arcs from the source to `u`
-    u = 0
-    while True:
-        if u == 1:
-            least = min(left[a] for a in path)
-            total += least
-            for a in path:
-                left[a] -= least
-                left[a ^ 1] += least
-            kept = next(k for k, a in enumerate(path) if left[a] == 0)
-            u = head[path[kept] ^ 1]
-            del path[kept:]
-            continue
-        while current[u] < len(graph[u]):
-            a = graph[u][current[u]]
-            if left[a] > 0 and level[head[a]] == level[u] + 1:
-                break
-            current[u] += 1
-        else:
-            if u == 0:
-                return total
-            u = head[path.pop() ^ 1]
-            current[u] += 1
-            continue
-        path.append(a)
-        u = head[a]
+            graph.add_edge(h, parent[h])  # arcs without a capacity are unlimited
+    for users, price in prices.items():
+        graph.add_edge(users, "sink", capacity=price)
+        graph.add_edges_from((h, users) for h in users)
+    return int(nx.minimum_cut_value(graph, "source", "sink"))
 
 
 BOOSTED: dict[str, Callable[[], Any]] = {
