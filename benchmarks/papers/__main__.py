@@ -33,9 +33,6 @@ from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsE
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.picture import save_picture
 
-NEED_FILES = ("other_data", "cegb17_figure2a")
-"""Experiments on nothing but data that the publishers alone may give; ``all`` leaves them out."""
-
 OUT = Path("papers-output")  # where results go unless ``--out`` names another folder
 
 
@@ -141,8 +138,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         for name in experiments() if args.name == "all" else (args.name,):
             experiment = experiment_named(name)
-            if args.name == "all" and experiment.name in NEED_FILES:
-                continue
             scope = experiment.scope(full=args.full, repeats=args.repeats, data=args.data, rows=args.rows)
             failures += run(experiment, scope, args.out, args.jobs)
     except KeyboardInterrupt:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.measuring import plus_minus
-from benchmarks.papers.data import CIFAR10, grid_units, parts
+from benchmarks.papers.data import grid_units, parts
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.protocols import brf15, grow
 from benchmarks.papers.published import BRF15_TABLE_1, BRF15_TREES, NAMES, SUBSETS
@@ -107,7 +107,7 @@ EXPERIMENT = Experiment(
     title="features used and test error of random forests and of BudgetRF, by number of trees",
     takes="90 s on one core; full 15 min",
     data=("miniboone", "covtype_two"),
-    full_data=("miniboone", "covtype_two", CIFAR10),
+    full_data=("miniboone", "covtype_two"),
     repeats=1,
     full_repeats=10,
     units=units,

@@ -2,8 +2,7 @@
 
 Beside the files in the folder that ``PRUNEMODELS_DATA`` names: those that scikit-learn ships (for tests), and ``covtype_two``,
 Covertype with its largest class (2, lodgepole pine) against the rest. CEGB17 says "restricted to two classes" and not which: the
-choice is ours, the usual one. CIFAR-10 is read from the publisher's files, if they are in that folder: the seed draws the
-training and the validation images.
+choice is ours, the usual one.
 
 Prices that differ by feature come from a linear SVM: BP16 section 6.4, Figure 5; CEGB17's Figure 3 (a) here has them, too.
 
@@ -18,7 +17,7 @@ C = 1, the squared hinge and columns of mean square 1 are our choice too. With s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -28,23 +27,13 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
-from benchmarks.data import load_cifar10
-from benchmarks.data.published import first_rows
 from benchmarks.instances import SHIPPED
 from benchmarks.papers.experiment import Scope, Unit, Value
-from prunemodels.data_files import Dataset, data_folder, load_dataset, part_sizes
+from prunemodels.data_files import Dataset, load_dataset, part_sizes
 
 TWO_CLASSES = {"covtype_two": ("covtype426k", 2)}  # name -> the data set behind it, and the class that stands against the rest
 SIGNAL = 0.28  # share of signal in UCI's file of MiniBooNE, which the papers use; the file at hand has 0.5
 SMALL = ("sonar", "heart_statlog", "heart_cleveland")  # data sets that the papers cross-validate
-
-
-CIFAR10 = "cifar10"  # in NWS15's and BRF15's Table 1
-
-PUBLISHED = (CIFAR10, "yahoo", "yahoo_challenge", "scene15", "hepmass_1000", "hepmass_not1000")
-"""Data sets that the publishers alone give out."""
-
-LOADING = "loading"  # the only unit of an absent data set; it fails with a message that says where the files belong
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +46,6 @@ class Parts:
     y_valid: NDArray[Any]
     X_test: NDArray[np.float32]
     y_test: NDArray[Any]
-
-    @classmethod
-    def of(cls, *parts: Any) -> Parts:
-        """Those of three parts that each have X and y."""
-        return cls(*(array for part in parts for array in (part.X, part.y)))
 
 
 @lru_cache(maxsize=2)
@@ -82,8 +66,6 @@ def parts(name: str, seed: int, rows: int | None = None, *, signal: float = SIGN
 
     MiniBooNE's examples of class 1 are thinned out at random until they are the share `signal` of each part.
     """
-    if name == CIFAR10:
-        return Parts.of(*first_rows(load_cifar10(random_state=seed), rows).parts)  # BRF15's, two classes
     data = dataset(name)
     X = data.X.to_numpy(dtype=np.float32)
     share = 1.0 if rows is None else min(1.0, rows / sum(data.sizes))
@@ -101,21 +83,12 @@ def _thinned(part: NDArray[np.int64], ones: NDArray[np.bool_], signal: float, rn
     return part[np.sort(np.concatenate([np.flatnonzero(~ones), kept]))]
 
 
-def without_absent(experiment: str, scope: Scope) -> tuple[Scope, list[Unit]]:
-    """The scope without the data sets whose publishers' files are absent, and for each of those the unit that says so."""
-    # both variants of HEPMASS share a folder
-    absent = [name for name in scope.data if name in PUBLISHED and not (data_folder() / name.split("_")[0]).is_dir()]
-    others = replace(scope, data=tuple(name for name in scope.data if name not in absent))
-    return others, [Unit(experiment, name, 0, LOADING, {}, scope.rows) for name in absent]
-
-
 Grid = Callable[[str, int], Iterable[tuple[str, Mapping[str, Value]]]]  # of a data set and a seed the methods with their settings
 
 
 def grid_units(experiment: str, scope: Scope, grid: Grid, *, version: int = 1, **shared: Value) -> list[Unit]:
-    """All units of a scope; `shared` is in every setting. Of absent data there is one unit, which says so."""
-    scope, absent = without_absent(experiment, scope)
-    return absent + [
+    """All units of a scope; `shared` is in every setting."""
+    return [
         Unit(experiment, data, seed, method, {**shared, **setting}, scope.rows, version)
         for data, seed in scope.groups()
         for method, setting in grid(data, seed)

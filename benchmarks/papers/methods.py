@@ -58,20 +58,20 @@ PRUNINGS: dict[str, Callable[[Grown], NestedPrunings]] = {
 }
 """Of one and the same forest; early stopping is BP16's: a split stays while its entropy exceeds a threshold."""
 
-LEARNERS: Mapping[str, tuple[str, str, str]] = {
-    GREEDY_MISER: ("greedy_miser", "GreedyMiserClassifier", "GreedyMiserRegressor"),
-    CEGB: ("cegb", "CEGBClassifier", "CEGBRegressor"),
-    BUDGET_RF: ("budget_rf", "BudgetRFClassifier", "BudgetRFClassifier"),
-    CSTC: ("cstc", "CSTCClassifier", "CSTCRegressor"),
-    ASTC: ("cstc", "ASTCClassifier", "ASTCRegressor"),
+LEARNERS: Mapping[str, tuple[str, str]] = {
+    GREEDY_MISER: ("greedy_miser", "GreedyMiserClassifier"),
+    CEGB: ("cegb", "CEGBClassifier"),
+    BUDGET_RF: ("budget_rf", "BudgetRFClassifier"),
+    CSTC: ("cstc", "CSTCClassifier"),
+    ASTC: ("cstc", "ASTCClassifier"),
 }
-"""Package of `prunemodels.rivals`, classifier, and what ranks. A package is imported where one of its learners is run."""
+"""Package of `prunemodels.rivals`, and classifier. A package is imported where one of its learners is run."""
 
 
-def fitted(method: str, setting: Mapping[str, Any], p: Parts, seed: int, costs: Any = 1, *, ranking: bool = False) -> Any:
+def fitted(method: str, setting: Mapping[str, Any], p: Parts, seed: int, costs: Any = 1) -> Any:
     """One of `LEARNERS` with the setting; CSTC and ASTC prune themselves on the validation part."""
-    package, *names = LEARNERS[method]
-    learner = getattr(importlib.import_module(f"prunemodels.rivals.{package}"), names[ranking])(costs, random_state=seed)
+    package, name = LEARNERS[method]
+    learner = getattr(importlib.import_module(f"prunemodels.rivals.{package}"), name)(costs, random_state=seed)
     valid = {"X_valid": p.X_valid, "y_valid": p.y_valid} if package == "cstc" else {}
     return learner.set_params(**setting).fit(p.X_train, p.y_train, **valid)
 

@@ -27,7 +27,7 @@ import prunemodels as pm
 from benchmarks.instances import middles
 from benchmarks.measuring import mean_of
 from benchmarks.papers.algorithm1 import algorithm1
-from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, grid_units, parts
+from benchmarks.papers.data import FOLDS, SMALL, grid_units
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.methods import INDIVIDUAL, OPTIMAL, PRUNINGS
 from benchmarks.papers.nws15_sentences import sentences
@@ -87,8 +87,6 @@ def units(scope: Scope) -> list[Unit]:
 
 
 def run(unit: Unit) -> list[Row]:
-    if unit.method == LOADING:
-        parts(unit.data, unit.seed, unit.rows)
     protocol = nws15.changed(unit.setting)
     folds: Sequence[int | None] = range(FOLDS) if unit.data in SMALL else (None,)
     rows: Any = unit.setting.get(ROWS, unit.rows)
@@ -324,7 +322,7 @@ EXPERIMENT = Experiment(
     title="forests unpruned, pruned together and tree by tree, and the authors' Algorithm 1 on them",
     takes="about 8 min; --full about 2 h",
     data=("sonar", "heart_statlog", "covtype_two", "miniboone"),
-    full_data=("sonar", "heart_statlog", "covtype_two", "miniboone", CIFAR10),
+    full_data=("sonar", "heart_statlog", "covtype_two", "miniboone"),
     repeats=1,
     full_repeats=10,
     units=units,

@@ -226,8 +226,8 @@ def test_units_of_real_experiments_have_keys_of_their_own() -> None:
 def test_all_runs_every_experiment_and_goes_on_after_a_failure(
     counter: Counter, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What needs the publishers' files is left out; the status is 1 if a unit of any experiment failed."""
-    known = {name: replace(counter.experiment(), name=name) for name in ("counting", "other_data", "again")}
+    """The status is 1 if a unit of any experiment failed."""
+    known = {name: replace(counter.experiment(), name=name) for name in ("counting", "again")}
     for module in (running, command):
         monkeypatch.setattr(module, "experiments", lambda: known)
     counter.fail_at = "x0b"
