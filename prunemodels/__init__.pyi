@@ -2,13 +2,13 @@
 
 from prunemodels import (
     budgets as budgets,
+    cascades as cascades,
     checks as checks,
     cluster as cluster,
     datasets as datasets,
     engines as engines,
     errors as errors,
     evaluation as evaluation,
-    exits as exits,
     on_demand as on_demand,
     other_libraries as other_libraries,
     plots as plots,
@@ -38,13 +38,13 @@ from prunemodels.evaluation.curve import tradeoff_curve as tradeoff_curve
 from prunemodels.evaluation.evaluate import evaluate as evaluate
 from prunemodels.evaluation.held_out import hold_out as hold_out
 from prunemodels.evaluation.path import evaluate_path as evaluate_path
-from prunemodels.exits.budget_cascade import (
+from prunemodels.cascades.budget_cascade import (
     BudgetCascadeClassifier as BudgetCascadeClassifier,
     BudgetCascadeRegressor as BudgetCascadeRegressor,
 )
-from prunemodels.exits.forest_exits import exit_path as exit_path
-from prunemodels.exits.named_stages import CascadeClassifier as CascadeClassifier, CascadeRegressor as CascadeRegressor
-from prunemodels.exits.cascade_files import load_cascade as load_cascade, save_cascade as save_cascade
+from prunemodels.cascades.forest_exits import exit_path as exit_path
+from prunemodels.cascades.named_stages import CascadeClassifier as CascadeClassifier, CascadeRegressor as CascadeRegressor
+from prunemodels.cascades.cascade_files import load_cascade as load_cascade, save_cascade as save_cascade
 from prunemodels.files.forests import load_forest as load_forest, save_forest as save_forest
 from prunemodels.models.forests.problems import problem_from_forest as problem_from_forest
 from prunemodels.models.forests.reading import read_forest as read_forest

@@ -20,7 +20,7 @@ from benchmarks.frontier.rivals import boosted, columns, forests, linear, policy
 from benchmarks.frontier.rivals.boosted import ENGINES, Setting
 from benchmarks.frontier.rivals.forests import grown, over_leaves
 from formulations.errors import InvalidInputError
-from prunemodels.exits.cascade import Cascade
+from prunemodels.cascades.cascade import Cascade
 
 
 class BoostedStage(BaseEstimator):  # type: ignore[misc]
@@ -68,7 +68,7 @@ class BoostedStage(BaseEstimator):  # type: ignore[misc]
 
 def exit_candidates(
     problem: Problem,
-    source: pm.exits.ExitPath | Cascade,
+    source: pm.cascades.ExitPath | Cascade,
     params: Mapping[str, Value],
     fit_s: float,
     ends: Mapping[str, str],

@@ -30,7 +30,7 @@ import prunemodels as pm
 from benchmarks.fuzzing.answers import items, sentences
 from formulations.checkpoints import Checkpoint
 from formulations.errors import CapacityOverflowError, PruneModelsError
-from prunemodels.exits.elimination import log_sets, logged_sets
+from prunemodels.cascades.elimination import log_sets, logged_sets
 
 Floats = NDArray[np.float64]
 

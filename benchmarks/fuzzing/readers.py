@@ -38,10 +38,10 @@ from formulations.programs.linear_program import Block, LinearProgram, Names
 from proofs_checks import check_total_unimodularity
 from proofs_checks.matrices.network_matrix import check_network_matrix, paths_in_tree
 from proofs_checks.matrices.sign_matrix import read_matrix
+from prunemodels.cascades.cascade_files import load_cascade, save_cascade
+from prunemodels.cascades.elimination import log_sets, logged_sets
 from prunemodels.command_line.cli import main
 from prunemodels.data_files import read_table, take_column, take_features
-from prunemodels.exits.cascade_files import load_cascade, save_cascade
-from prunemodels.exits.elimination import log_sets, logged_sets
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix, load_network, save_network
 from prunemodels.models.forests.reading import read_forest

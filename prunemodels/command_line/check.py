@@ -227,7 +227,7 @@ def _check_table(file: str, table: Any, ours: Any) -> Verdict:
 def check_exits(args: argparse.Namespace) -> Summary:
     """``prunemodels check exits``: every policy of a saved cascade's path is optimal, and they are nested."""
     from proofs_checks.optimality.closure_path import check_closure_path
-    from prunemodels.exits.cascade_files import load_cascade
+    from prunemodels.cascades.cascade_files import load_cascade
 
     with errors_naming("CASCADE"):
         cascade = load_cascade(args.cascade, trust_pickle=args.trust_pickle)

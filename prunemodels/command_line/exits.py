@@ -9,6 +9,9 @@ from typing import Any
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.shown import align
+from prunemodels.cascades.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
+from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.forest_exits import exit_path
 from prunemodels.command_line.inputs import (
     Examples,
     check_held_out_file,
@@ -24,12 +27,9 @@ from prunemodels.command_line.parsing import draw_pictures, errors_naming, need,
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.item_costs import item_label
-from prunemodels.exits.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
-from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.forest_exits import exit_path
-from prunemodels.exits.raw_tables import identifiers
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.report_page.cascade import counted_rows, judged_on
+from prunemodels.stages.raw_tables import identifiers
 from prunemodels.statements.wording import amount, error, share
 
 

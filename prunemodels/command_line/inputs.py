@@ -25,18 +25,18 @@ from formulations.instance.node_errors import NodeErrors
 from formulations.instance.price_tables import items_from_table
 from formulations.instance.problem import PruningProblem
 from formulations.shown import row_of
+from prunemodels.cascades.cascade import Cascade
 from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES, errors_naming, option_of, shows_progress
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import model_name
 from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
-from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.raw_tables import identifiers, reads_raw_columns
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.problems import problem_of
 from prunemodels.models.forests.reading import ReadForest
 from prunemodels.models.tree_model import TreeModel
+from prunemodels.stages.raw_tables import identifiers, reads_raw_columns
 from solvers import pruning_path
 
 

@@ -14,6 +14,7 @@ from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
+from prunemodels.cascades.cascade_files import holds_cascade, load_cascade
 from prunemodels.command_line.commands import INPUTS
 from prunemodels.command_line.inputs import (
     check_held_out_file,
@@ -36,7 +37,6 @@ from prunemodels.command_line.prune import (
     within_limits,
 )
 from prunemodels.command_line.summary import Line, Summary
-from prunemodels.exits.cascade_files import holds_cascade, load_cascade
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.models.tree_model import adds_up

@@ -21,11 +21,11 @@ from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import leaves_of
 from formulations.shown import Card, Shown, spread
+from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.evaluation import evaluate_exit_path
+from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.evaluation.path import Vote, evaluate_path
-from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.evaluation import evaluate_exit_path
-from prunemodels.exits.exit_path import ExitPath
 from prunemodels.models.boosting.boosted_pruning import BoostedPath
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import losses_of, prediction_losses

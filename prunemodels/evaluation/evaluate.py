@@ -17,13 +17,13 @@ from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.limit import Limit
 from formulations.instance.tree_loss import ERROR_RATE, usual_loss
 from formulations.shown import Card, Shown, error_name, rate
+from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.evaluation import evaluate_exit_path
 from prunemodels.evaluation.blocks import LabelledRows, each_block, in_chunks, joined_weights
-from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.evaluation import evaluate_exit_path
-from prunemodels.exits.prices import check_same_prices, unit_prices
-from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import tree_model_of
+from prunemodels.stages.prices import check_same_prices, unit_prices
+from prunemodels.stages.tree_stages import TreeStages
 from prunemodels.statements.limit_uses import LimitUse, limit_uses, use_in_words
 from prunemodels.statements.mean_bounds import Effective, effective_rows
 

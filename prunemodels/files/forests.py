@@ -1,6 +1,6 @@
 """Fitted models of trees in files: joblib, skops, and the files of boosting libraries.
 
-`prunemodels.exits.cascade_files` has cascades.
+`prunemodels.cascades.cascade_files` has cascades.
 
 Loading a joblib file runs whatever code its author put there, so the caller must say that it is trusted. A skops file is read
 without running code from it: only types of scikit-learn, XGBoost and LightGBM are accepted, and a tree's arrays are checked
@@ -48,8 +48,8 @@ TRUSTED = (
     "lightgbm.sklearn.LGBMClassifier",
     "lightgbm.sklearn.LGBMRegressor",
     "prunemodels.models.unused_columns.RestoredColumns",
-    "prunemodels.exits.table_preparation.PreparedModel",
-    "prunemodels.exits.table_preparation.TableColumns",
+    "prunemodels.stages.table_preparation.PreparedModel",
+    "prunemodels.stages.table_preparation.TableColumns",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
     "sklearn.utils.validation.check_array",
@@ -289,7 +289,7 @@ def _untrusted(place: Path, unknown: list[str], kind: str) -> BrokenFileError:
     refusal = f"{place} holds types that no {needed} needs: {', '.join(unknown)}; loading them could run code. "
     if kind == "cascade":
         return BrokenFileError(f"{refusal}If you trust them, name them: load_cascade(path, trusted=[...])")
-    if any(name.startswith("prunemodels.exits.") for name in unknown):
+    if any(name.startswith("prunemodels.cascades.") for name in unknown):
         return BrokenFileError(
             f"{place} holds a cascade, not a forest; read it with prunemodels.load_cascade, "
             "or see what it does with `prunemodels report`"

@@ -24,7 +24,7 @@ class Sample:
     """Examples, with labels and weights if there are any."""
 
     # numbers that float32 can represent: a table if the columns have names, else an array or a CSR matrix. Of a cascade also a
-    # table of any columns, see `prunemodels.exits.raw_tables`.
+    # table of any columns, see `prunemodels.stages.raw_tables`.
     X: Any
     y: NDArray[Any] | None
     weight: NDArray[np.float64] | None

@@ -22,8 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble, MadeFeatures
-from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.prices import by_column, check_same_prices
+from prunemodels.cascades.cascade import Cascade
 from prunemodels.models.costs import Costs, features_named_in
 from prunemodels.models.tree_model import TreeModel, tree_model_of, with_threshold
 from prunemodels.on_demand.answers import Answer, Cells, logger
@@ -38,6 +37,7 @@ from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.stage_steps import steps_of
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
 from prunemodels.on_demand.walk import Walk, refused_rows
+from prunemodels.stages.prices import by_column, check_same_prices
 
 NOT_SEEN = 255
 """In place of a status: the row's features were not computed yet."""

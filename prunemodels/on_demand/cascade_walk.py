@@ -17,9 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prunemodels.exits.policy import ExitPolicy, Visit
-from prunemodels.exits.stacking import stack_inputs
-from prunemodels.exits.stages import StageOutput
 from prunemodels.on_demand.answers import Answer, logger
 from prunemodels.on_demand.asking import Start, account_of
 from prunemodels.on_demand.request import NEVER, Request
@@ -27,6 +24,9 @@ from prunemodels.on_demand.result import CascadeResult
 from prunemodels.on_demand.stage_steps import Place, StageSteps
 from prunemodels.on_demand.steps import LOST, UNKNOWN
 from prunemodels.on_demand.walk import Walk, refused_rows
+from prunemodels.stages.policy import ExitPolicy, Visit
+from prunemodels.stages.stacking import stack_inputs
+from prunemodels.stages.stages import StageOutput
 
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]

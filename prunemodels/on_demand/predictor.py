@@ -17,7 +17,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
-from prunemodels.exits.cascade import Cascade
+from prunemodels.cascades.cascade import Cascade
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.on_demand.answers import Cells, read, refusal

@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.prices import priced_stages
-from prunemodels.exits.raw_tables import misfits, with_types
-from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.stages import StageOutput
-from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.cascades.cascade import Cascade
 from prunemodels.on_demand.orders import Orders, StageOrders
 from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of, purchases_of
 from prunemodels.on_demand.steps import NO_CAP, Standing, Trees, _advance, _ask_for_all
+from prunemodels.stages.prices import priced_stages
+from prunemodels.stages.raw_tables import misfits, with_types
+from prunemodels.stages.set_stages import SetStages
+from prunemodels.stages.stages import StageOutput
+from prunemodels.stages.tree_stages import TreeStages
 
 Table = NDArray[Any]
 Rows = NDArray[np.int64]

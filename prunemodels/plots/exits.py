@@ -15,9 +15,9 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from formulations.arguments import checked
 from formulations.instance.cost_items import Price
-from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.evaluation import Stops, shown_cascade, stops_of
-from prunemodels.exits.exit_path import ExitPath
+from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.evaluation import Stops, shown_cascade, stops_of
+from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import (
     BLACK,

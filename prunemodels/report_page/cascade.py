@@ -27,18 +27,18 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import n_examples
 from formulations.instance.tree_loss import usual_loss
-from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.doubt import MarginDoubt
-from prunemodels.exits.evaluation import ExitPathEvaluation, Stops, shown_cascade, stops_of
-from prunemodels.exits.exit_path import ExitPath
-from prunemodels.exits.policy import ExitPolicy
-from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.evaluation import ExitPathEvaluation, Stops, shown_cascade, stops_of
+from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.evidence import Evidence, evidence_of_cascade
 from prunemodels.report_page.facts import Mark, PageOptions, Tradeoff, half_width, table_or_array, told
 from prunemodels.report_page.page_style import PAGE
 from prunemodels.report_page.purchases import Purchase, purchases
+from prunemodels.stages.doubt import MarginDoubt
+from prunemodels.stages.policy import ExitPolicy
+from prunemodels.stages.set_stages import SetStages
+from prunemodels.stages.tree_stages import TreeStages
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import effective_rows, standard_error
 from prunemodels.statements.wording import amount, count, error, share

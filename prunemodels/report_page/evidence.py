@@ -4,8 +4,8 @@ Every page first checks its path again, whoever computed it. A pruning is then o
 for an interval of lambda; the answer to a budget, which has a bound; or another pruning, which is compared with LP1's relaxation
 at its own cost.
 
-A policy is a closure over pairs of a stage and a level (`prunemodels.exits.learning`), and over items that are paid once for all
-examples. Its errors are the expected ones that policies are learned from (`prunemodels.exits.learning.judged_losses`).
+A policy is a closure over pairs of a stage and a level (`prunemodels.cascades.learning`), and over items that are paid once for
+all examples. Its errors are the expected ones that policies are learned from (`prunemodels.cascades.learning.judged_losses`).
 
     least error at cost c  >=  error_k + lambda_k (cost_k - c)         for every row k of the path, lambda_k its breakpoint (1)
 
@@ -31,9 +31,9 @@ from proofs_checks.optimality.path_optimality import check_path
 from proofs_checks.optimality.relaxation import check_relaxation
 from proofs_checks.optimality.solution import check_solution
 from proofs_checks.verdict import Verdict
-from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.policy import ExitPolicy
+from prunemodels.cascades.cascade import Cascade
 from prunemodels.solving import solve
+from prunemodels.stages.policy import ExitPolicy
 
 
 @dataclass(frozen=True, eq=False)

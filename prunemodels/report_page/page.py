@@ -23,8 +23,8 @@ from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.long_steps import timed_step
 from formulations.shown import error_name, is_rate
-from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.exit_path import ExitPath
+from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.boosting.boosted_pruning import BoostedPath
 from prunemodels.models.tree_model import HoldsModel

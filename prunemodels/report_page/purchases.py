@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from prunemodels.evaluation.item_costs import item_label
-from prunemodels.exits.set_stages import Constant, SetStages
-from prunemodels.exits.stages import Stages
-from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.stages.set_stages import Constant, SetStages
+from prunemodels.stages.stages import Stages
+from prunemodels.stages.tree_stages import TreeStages
 
 
 @dataclass(frozen=True)

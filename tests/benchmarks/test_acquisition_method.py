@@ -10,7 +10,7 @@ import pytest
 
 import prunemodels as pm
 from benchmarks.acquisition_method import AcquisitionMethod
-from tests.prunemodels.cascades import case
+from tests.prunemodels.cascade_cases import case
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.on_demand.cases import votes
 

@@ -135,7 +135,7 @@ DOORS: dict[str, Callable[[Rows], Any]] = {
     ),
     "evaluate, cascade": lambda rows: pm.evaluate(cascade(), *rows[:2], sample_weight=rows[2]),
     "evaluate_path": lambda rows: _path_figures(pm.evaluate_path(PATH, *rows[:2], sample_weight=rows[2])),
-    "evaluate_exit_path": lambda rows: _curve(pm.exits.evaluate_exit_path(exits(), *rows[:2], sample_weight=rows[2])),
+    "evaluate_exit_path": lambda rows: _curve(pm.cascades.evaluate_exit_path(exits(), *rows[:2], sample_weight=rows[2])),
     "budget_tradeoff": lambda rows: (
         pm.evaluation.budget_tradeoff(PATH, forest, *rows[:2], sample_weight=rows[2], budgets=[5]).changes
     ),

@@ -21,8 +21,8 @@ from sklearn.linear_model import LogisticRegression
 from xgboost import XGBClassifier
 
 import prunemodels as pm
+from prunemodels.cascades.cascade_files import save_cascade
 from prunemodels.command_line.cli import main
-from prunemodels.exits.cascade_files import save_cascade
 from tests.proofs_checks.total_unimodularity import matrix_families
 
 PRICES = [1, 2, 1, 0.5, 1, 1, 1, 3]

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from proofs_checks.verdict import Verdict
+from prunemodels.cascades.cascade_files import load_cascade, save_cascade
 from prunemodels.command_line.check import check_summary
 from prunemodels.command_line.cli import main
 from prunemodels.command_line.summary import plain
-from prunemodels.exits.cascade_files import load_cascade, save_cascade
 from tests.prunemodels.command_line.conftest import screen, told
 
 FILES = "forest.skops --data valid.csv --label label --ignore w,note --costs 1 --quiet"

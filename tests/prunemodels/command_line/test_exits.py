@@ -10,9 +10,9 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.exits import budget_cascade
-from prunemodels.exits.cascade_files import load_cascade
-from prunemodels.exits.table_preparation import prepared
+from prunemodels.cascades import budget_cascade
+from prunemodels.cascades.cascade_files import load_cascade
+from prunemodels.stages.table_preparation import prepared
 from tests.prunemodels.command_line.conftest import House, told, written
 
 EXITS = "exits forest.skops --data valid.csv --label label --ignore w,note --costs costs.csv --stages 4 --quiet"

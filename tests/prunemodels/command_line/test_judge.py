@@ -10,9 +10,9 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import prunemodels as pm
-from prunemodels.exits import budget_cascade
-from prunemodels.exits.cascade_files import load_cascade
-from prunemodels.exits.table_preparation import prepared
+from prunemodels.cascades import budget_cascade
+from prunemodels.cascades.cascade_files import load_cascade
+from prunemodels.stages.table_preparation import prepared
 from tests.prunemodels.command_line.conftest import told
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
+from prunemodels.cascades.cascade_files import load_cascade, save_cascade
 from prunemodels.command_line.cli import main
-from prunemodels.exits.cascade_files import load_cascade, save_cascade
 from tests.prunemodels.command_line.conftest import House, screen, told, written
 from tests.prunemodels.report_page.cascade_cases import cells
 from tests.prunemodels.report_page.cases import Page
@@ -96,7 +96,7 @@ def test_a_cascade_becomes_a_page(house: House, capsys: pytest.CaptureFixture[st
     r = told(capsys, f"report cascade.skops {ROWS} --title 'My <cascade>' --unit euros")
     cascade = load_cascade("cascade.skops")
     X, y = house.apart[cascade.feature_names_in_], house.apart_y
-    after, seen = pm.evaluate(cascade, X, y), pm.exits.evaluate_exit_path(cascade, X, y)
+    after, seen = pm.evaluate(cascade, X, y), pm.cascades.evaluate_exit_path(cascade, X, y)
     change = r["held_out"]
     assert [change[k]["mean"] for k in ("cost_after", "error_after")] == pytest.approx([after.cost, after.error])
     assert [change[k]["mean"] for k in ("cost_before", "error_before")] == pytest.approx([PRICE, seen.loss[-1].mean()])

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
+from prunemodels.cascades.evaluation import evaluate_exit_path, stops_of
 from prunemodels.evaluation.curve import tradeoff_curve
 from prunemodels.evaluation.evaluate import evaluate
-from prunemodels.exits.evaluation import evaluate_exit_path, stops_of
 from prunemodels.on_demand import from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from tests.prunemodels.cascades import ITEMS, KINDS, Kind, case, middle
+from tests.prunemodels.cascade_cases import ITEMS, KINDS, Kind, case, middle
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -23,8 +23,8 @@ from formulations import stored_arrays
 from formulations.checkpoints import Checkpoint
 from formulations.errors import BrokenFileError
 from formulations.stored_arrays import read_arrays, stored_fraction, stored_json
-from prunemodels.exits.cascade_files import load_cascade, save_cascade
-from prunemodels.exits.elimination import logged_sets
+from prunemodels.cascades.cascade_files import load_cascade, save_cascade
+from prunemodels.cascades.elimination import logged_sets
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix
 from prunemodels.models.forests.reading import read_forest

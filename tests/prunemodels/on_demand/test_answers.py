@@ -323,7 +323,7 @@ def a_cascade() -> Model:
 
 
 def a_cascade_of(table: pd.DataFrame, label: Any) -> Any:
-    model = pm.exits.prepared(RandomForestClassifier(5, random_state=0), "forest")
+    model = pm.cascades.prepared(RandomForestClassifier(5, random_state=0), "forest")
     stages = [(None, []), (model, ["age"]), (model, None)]
     return pm.CascadeClassifier(stages, 1, lam=0, cv=2, n_levels=3, stack=False, random_state=0).fit(table, label)
 

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
-from prunemodels.exits.cascade import Cascade, keep_columns
-from prunemodels.exits.policy import ExitPolicy, decide
-from prunemodels.exits.set_stages import Constant, SetStages
-from prunemodels.exits.stacking import Stack
-from prunemodels.exits.stages import StageOutput, table_of
-from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.cascades.cascade import Cascade, keep_columns
 from prunemodels.on_demand import UNAVAILABLE, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from tests.prunemodels.cascades import KINDS, Kind, case, middle
+from prunemodels.stages.policy import ExitPolicy, decide
+from prunemodels.stages.set_stages import Constant, SetStages
+from prunemodels.stages.stacking import Stack
+from prunemodels.stages.stages import StageOutput, table_of
+from prunemodels.stages.tree_stages import TreeStages
+from tests.prunemodels.cascade_cases import KINDS, Kind, case, middle
 from tests.prunemodels.on_demand.cases import SEEDS, Spy, random_case
 
 

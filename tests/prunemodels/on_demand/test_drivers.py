@@ -16,7 +16,7 @@ from prunemodels.on_demand import from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from prunemodels.on_demand.request import AcquisitionFailedError
 from tests.loops import looped
-from tests.prunemodels.cascades import case
+from tests.prunemodels.cascade_cases import case
 from tests.prunemodels.on_demand.cases import SEEDS, Line, Spy, assert_same, random_case
 from tests.prunemodels.on_demand.test_cascades import random_cascade
 

@@ -15,7 +15,7 @@ import prunemodels as pm
 from formulations.errors import InvalidInputError
 from prunemodels.on_demand import from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from tests.prunemodels.cascades import case
+from tests.prunemodels.cascade_cases import case
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.on_demand.cases import random_case, votes
 

@@ -28,7 +28,7 @@ from formulations.programs.shortest_path import tree_network
 from proofs_checks import formulation_network
 from prunemodels.evaluation.curve import TradeoffCurve
 from tests.proofs_checks.total_unimodularity import matrix_families as families
-from tests.prunemodels.cascades import case
+from tests.prunemodels.cascade_cases import case
 from tests.prunemodels.plots.cases import outside, overlaps, visible_texts
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)

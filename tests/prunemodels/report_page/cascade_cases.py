@@ -26,13 +26,13 @@ import numpy as np
 import pandas as pd
 
 import prunemodels as pm
-from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.doubt import MarginDoubt
-from prunemodels.exits.learning import ExitSample, LearnedExits, exit_problem
-from prunemodels.exits.policy import ExitPolicy, levels
-from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.stages import table_of
+from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.learning import ExitSample, LearnedExits, exit_problem
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
+from prunemodels.stages.doubt import MarginDoubt
+from prunemodels.stages.policy import ExitPolicy, levels
+from prunemodels.stages.set_stages import SetStages
+from prunemodels.stages.stages import table_of
 from solvers.path.closure_path import closure_path
 
 ROWS = pd.DataFrame(
@@ -73,7 +73,7 @@ def stages() -> SetStages:
     return SetStages(tuple(Column(list(ROWS.columns[r])) for r in read), tuple(read), ITEMS, np.array([0, 1]))
 
 
-def hand_path() -> pm.exits.ExitPath:
+def hand_path() -> pm.cascades.ExitPath:
     """All policies for the levels "surely" (1) and "in doubt" (2), learned from the eight rows."""
     table = table_of(stages(), ROWS)
     said = np.array([MarginDoubt()(s, stages().output(s, ROWS), None) for s in (0, 1)])

@@ -11,7 +11,7 @@ import pytest
 
 import prunemodels as pm
 from prunemodels.report_page import write_report
-from tests.prunemodels.cascades import case as cascade_case
+from tests.prunemodels.cascade_cases import case as cascade_case
 from tests.prunemodels.report_page.cases import classifier, regressor
 
 pytestmark = pytest.mark.slow

@@ -14,15 +14,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import prunemodels as pm
-from prunemodels.exits.evaluation import evaluate_exit_path, stops_of
-from prunemodels.exits.set_stages import Constant, SetStages
+from prunemodels.cascades.evaluation import evaluate_exit_path, stops_of
 from prunemodels.report_page import pictures
 from prunemodels.report_page.cascade import stage_figures
 from prunemodels.report_page.evidence import evidence_of_cascade, least_error
 from prunemodels.report_page.purchases import Item, purchases
+from prunemodels.stages.set_stages import Constant, SetStages
 from tests.loops import looped
-from tests.prunemodels.cascades import KINDS, Kind, case, middle
-from tests.prunemodels.exits.tables import learn_exits, margins, monotone_policies, random_table, tally, walk
+from tests.prunemodels.cascade_cases import KINDS, Kind, case, middle
+from tests.prunemodels.cascades.tables import learn_exits, margins, monotone_policies, random_table, tally, walk
 from tests.prunemodels.report_page.cascade_cases import ITEMS, ROWS, TRUTH, facts_of, hand_cascade, hand_path, stages
 
 

@@ -13,14 +13,14 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import prunemodels as pm
-from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.evaluation import evaluate_exit_path
-from prunemodels.exits.exit_path import ExitPath
-from prunemodels.exits.policy import ExitPolicy
+from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.evaluation import evaluate_exit_path
+from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.report_page import report_page, write_report
+from prunemodels.stages.policy import ExitPolicy
 from prunemodels.statements.wording import amount, error
-from tests.prunemodels.cascades import KINDS, Kind, case, middle
-from tests.prunemodels.exits.tables import TableStages, random_table
+from tests.prunemodels.cascade_cases import KINDS, Kind, case, middle
+from tests.prunemodels.cascades.tables import TableStages, random_table
 from tests.prunemodels.report_page.cascade_cases import ROWS, TRUTH, cells, hand_cascade, hand_path, paragraph
 from tests.prunemodels.report_page.cases import HOSTILE, Page, classifier, features
 from tests.prunemodels.report_page.checks import check_alone, check_markup, check_page

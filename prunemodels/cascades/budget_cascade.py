@@ -1,0 +1,303 @@
+"""Cascades that choose the features of their stages."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from tqdm import tqdm
+
+from formulations.checkpoints import Checkpoint
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems, Price
+from formulations.stored_arrays import fingerprint
+from prunemodels.cascades.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable
+from prunemodels.cascades.chains import FEW_ITEMS, FEWEST_ROWS, FORK, all_sets, best_orders, with_regions
+from prunemodels.cascades.elimination import ItemSet, SetSearch, eliminate, grow, mean_loss
+from prunemodels.cascades.exit_path import LEVELS, MOST_STAGES, Doubts
+from prunemodels.cascades.fitting import (
+    Judged,
+    StagePlan,
+    Training,
+    chain_of,
+    check_kinds,
+    is_unfitted,
+    judged_fold,
+)
+from prunemodels.models.costs import Costs
+from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.labelled_samples import Sample
+from prunemodels.points import Rule
+from prunemodels.stages.set_stages import SetStages, check_named_columns, predictions_of
+from prunemodels.stages.stages import losses
+from prunemodels.stages.table_preparation import MANY_ROWS, stage_models
+
+SEARCHED_ROWS = 10_000
+"""Largest number of training rows for the models of the search for sets; the stages are fitted on all rows."""
+
+FORKED = -2
+"""Place of the order that a tree of sets is made from; the last one is backward elimination."""
+
+
+class _BudgetCascade(Cascade):
+    """See `BudgetCascadeClassifier`."""
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        costs: Costs | None = None,
+        *,
+        budget: Price | None = None,
+        lam: float | None = None,
+        choose: Rule = "one_se",
+        n_stages: int = 16,
+        cv: Any = None,
+        validation_fraction: float | None = None,
+        stack: bool = True,
+        doubt: Doubts = "auto",
+        n_levels: int = LEVELS,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.costs = costs
+        self.budget = budget
+        self.lam = lam
+        self.choose = choose
+        self.n_stages = n_stages
+        self.cv = cv
+        self.validation_fraction = validation_fraction
+        self.stack = stack
+        self.doubt = doubt
+        self.n_levels = n_levels
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
+        """Find nested sets of items, and fit a model for each."""
+        if not 2 <= self.n_stages <= MOST_STAGES:
+            raise InvalidInputError(
+                f"n_stages is {self.n_stages}; give a number from 2 to {MOST_STAGES:,}, since one stage has no exit"
+            )
+        sample, items, classes, held_out = training.sample, training.items, training.classes, training.held_out
+        self._seed = training.seed
+        prices = [float(items.price[list(needed)].sum()) for needed in items.needs]
+        check_affordable(self.budget, min(prices), "the cheapest feature")
+        models = self._models(len(sample))
+        check_kinds([StagePlan(model, np.arange(1)) for model in models], is_classifier(self))
+        check_named_columns(self.estimator, getattr(self, "feature_names_in_", None), "estimator")
+        divided = (
+            [(sample, held_out)] if isinstance(held_out, Sample) else [(sample.take(a), sample.take(b)) for a, b in held_out]
+        )
+        parts = [(train.take(rng.permutation(len(train))[:SEARCHED_ROWS]), other) for train, other in divided]
+        models = self._ranked(parts, training, models)[: 2 if len(sample) >= MANY_ROWS else None]
+        priced = int((items.price > 0).sum())
+        every_set = priced <= FEW_ITEMS and priced < self.n_stages
+        enough = self.numeric_ and len(divided) == 1 and len(divided[0][0]) >= FEWEST_ROWS
+        branches = not every_set and enough and not items.paid_once.any()
+        sets, orders = all_sets(items) if every_set else self._search(parts, training, models[0], branches)
+        plans = [
+            StagePlan(models[0] if s.features.size else None, s.features, models[1:] if s.features.size else ()) for s in sets
+        ]
+        training = replace(training, plans=plans)
+        judged = self._judged(training)
+        if every_set:
+            truth, weights = class_numbers(classes, judged.rows.y, len(judged.rows)), judged.rows.weights
+            mean = [float(np.average(losses(value, truth), weights=weights)) for value in judged.table.value]
+            self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
+        chains = best_orders(judged, orders)
+        if branches:
+            parted = with_regions(chain_of(judged, orders[FORKED]), training, models[0])
+            chains += [] if parted is None else [parted]
+        return chains
+
+    def _estimators(self) -> list[Any]:
+        return [model for model in self._models(0) if is_unfitted(model)]
+
+    def _models(self, n_rows: int) -> tuple[Any, ...]:
+        """The models that a stage chooses from."""
+        if self.estimator is not None:
+            return (self.estimator,)
+        return stage_models(n_rows, classifier=isinstance(self, CascadeClasses), numeric=getattr(self, "numeric_", True))
+
+    def _search(
+        self, parts: Sequence[tuple[Sample, Sample]], training: Training, model: Any, branches: bool
+    ) -> tuple[list[ItemSet], list[NDArray[np.int64]]]:
+        """The sets of items that have a model, and the orders in which they follow each other; sets `item_sets_`.
+
+        With `branches` one chain grows up to the fork and is then joined with the elimination: that of the place `FORKED`.
+        """
+        items, classes = training.items, training.classes
+        search = SetSearch([judged_fold(model, a, b, classes, self._seed) for a, b in parts], items, classes)
+        with tqdm(total=int((items.price > 0).sum()), desc="item sets", unit="item", disable=self.verbose <= 0) as bar:
+
+            def advance(dropped: int) -> None:
+                bar.update(dropped)
+
+            log = self._log(parts, items, model)
+            with nullcontext() if log is None else log.one_writer():
+                found = eliminate(search, self._seed, advance, log)
+        grown = [grow(search, found, dearest) for dearest in _price_limits(items)]
+        every = {s.items.tobytes(): s for s in (*found, *(s for some in grown for s in some))}
+        self.item_sets_ = _listed(every.values(), items)
+        backward = spread_out(found[::-1], items.price, self.n_stages)
+        starts = [*grown, grown[0][: FORK + 1]] if branches else grown
+        forward = [spread_out(joined(some, backward), items.price, self.n_stages) for some in starts]
+        sets = {s.items.tobytes(): s for chain in (backward, *forward) for s in chain}
+        place = {key: k for k, key in enumerate(sets)}
+        return list(sets.values()), [np.array([place[s.items.tobytes()] for s in chain]) for chain in (*forward, backward)]
+
+    def _ranked(self, parts: Sequence[tuple[Sample, Sample]], training: Training, models: Sequence[Any]) -> tuple[Any, ...]:
+        """The models by held-out loss on all columns of the first part, the best first; the forest, which is slow, stays last."""
+        if len(models) == 1:
+            return tuple(models)
+        loss = []
+        for model in models[:3]:
+            part = judged_fold(model, *parts[0], training.classes, training.seed)
+            predicted = predictions_of(part.train(np.arange(self.n_features_in_)), part.held_out.X, training.classes)
+            loss.append(mean_loss(predicted, part.held_out.y, part.held_out.weights))
+        return (*(models[k] for k in np.argsort(loss, kind="stable")), *models[3:])
+
+    def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems, model: Any) -> Checkpoint | None:
+        """The file that stores the search; None without a checkpoint."""
+        if self.checkpoint is None:
+            return None
+        seen = [(sample.X, sample.y, sample.weight) for pair in parts for sample in pair]
+        settings = (type(model), model.get_params(), self._seed)
+        return Checkpoint(Path(self.checkpoint), fingerprint(seen, items, settings))
+
+
+class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
+    """A cascade of models on nested sets of features that it finds; each row stops at a stage that is sure enough.
+
+    Backward elimination by held-out loss per price finds nested sets of items, on at most 10,000 training rows. One model is
+    fitted for each set; the first set is what is free. A minimum cut decides which rows stop at which stage, see
+    `CascadeClassifier`. Memory holds one model for each stage and S N K numbers, with S stages, K classes, and the N rows that
+    the policy is learned from.
+
+    Parameters
+    ----------
+    estimator
+        unfitted classifier with `predict_proba`, cloned for each set. Default: scikit-learn's HistGradientBoostingClassifier.
+    costs
+        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.models.costs.cost_items`. Default: 1
+        each.
+    budget
+        the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget` and `lam`.
+    lam
+        error per unit of cost.
+    choose
+        the rule if neither is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
+        best, or ``"knee"``, the corner of the curve.
+    n_stages
+        largest number of sets that become stages; the first and the last set always do.
+    cv
+        how rows are held out from the models: a number of folds or a splitter. Default: four folds below 5,000 examples, one
+        division by `validation_fraction` from there on. The stages of one fold predict, so that there are rows which they have
+        not seen and on which their cost and error are stated.
+    validation_fraction
+        share of the examples that is held out if there is one division. Default: a quarter, at most 10,000 rows.
+    stack, doubt, n_levels
+        whether stages also use the outputs of earlier ones, how doubt is computed, and its number of levels, see
+        `learn_exit_path`.
+    n_jobs
+        number of stages that are fitted at the same time.
+    checkpoint
+        a file that stores the search for sets. A fit that was interrupted continues from it if it is called again with the same
+        examples and settings. This needs an int as `random_state`. The file stays after the fit.
+    random_state
+        for divisions and shuffling, and for an estimator that has none of its own.
+    verbose
+        > 0: a progress bar while sets are found.
+
+    Attributes
+    ----------
+    item_sets_
+        (items, held-out loss) of every set of the search, the dearest first.
+    stages_, exit_path_, policy_, row_, cost_, held_out_cost_, held_out_error_
+        see `Cascade`.
+    classes_, n_features_in_, feature_names_in_
+        as in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train
+    >>> model = make_pipeline(StandardScaler(), LogisticRegression())
+    >>> cascade = pm.BudgetCascadeClassifier(model, costs, budget=4, n_stages=3, n_levels=8, cv=3, random_state=0)
+    >>> _ = cascade.fit(X_train, y_train)
+    >>> print(f"cost {cascade.prediction_cost(X_test).mean():.1f}, error {1 - cascade.score(X_test, y_test):.3f}")
+    cost 4.9, error 0.112
+    """
+
+
+class BudgetCascadeRegressor(CascadeNumbers, _BudgetCascade):
+    """`BudgetCascadeClassifier` for regression: the error is squared, and doubt is learned.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> import prunemodels as pm
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> cascade = pm.BudgetCascadeRegressor(LinearRegression(), 1, budget=3, n_stages=4, cv=3, random_state=0)
+    >>> _ = cascade.fit(X[:300], y[:300])
+    >>> print(f"cost {cascade.prediction_cost(X[300:]).mean():.1f}, R2 {cascade.score(X[300:], y[300:]):.2f}")
+    cost 3.2, R2 0.43
+    """
+
+
+def _listed(sets: Iterable[ItemSet], items: CostItems) -> list[tuple[tuple[str, ...], float]]:
+    """Items and loss of each set, the dearest first."""
+    ordered = sorted(sets, key=lambda s: (-items.price[s.items].sum(), -s.items.sum()))
+    return [(tuple(items.names[m] for m in np.flatnonzero(s.items)), s.loss) for s in ordered]
+
+
+def _price_limits(items: CostItems) -> list[float]:
+    """The dearest single purchases of sets that grow: any; and, where some cost ten times others, those in the lower half.
+
+    Halves are of the logarithms. With cheap purchases alone, a small budget has something to spend on: they tell, however
+    badly, for whom to buy a dear one.
+    """
+    prices = [items.price[list(needed)].sum() for needed in items.needs]
+    paid = np.array([price for price in prices if price > 0])
+    low, high = float(paid.min()), float(paid.max())
+    return [np.inf, float(np.sqrt(low * high))] if high >= 10 * low else [np.inf]
+
+
+def joined(grown: Sequence[ItemSet], backward: Sequence[ItemSet]) -> list[ItemSet]:
+    """The sets that grew, then each larger set of the elimination together with the last of them."""
+    found, last = list(grown), grown[-1]
+    for s in backward:
+        both = ItemSet(s.items | last.items, np.union1d(s.features, last.features), np.nan)
+        if both.items.sum() > found[-1].items.sum():
+            found.append(both)
+    return found
+
+
+def spread_out(sets: Sequence[ItemSet], price: NDArray[np.float64], count: int) -> list[ItemSet]:
+    """At most `count` of the sets, spaced evenly by the logarithm of their price; the first and the last are among them."""
+    if len(sets) <= count:
+        return list(sets)
+    costs = np.array([float(price[s.items].sum()) for s in sets])
+    steps = np.log1p(costs / costs[costs > 0].min())
+    chosen: list[int] = []
+    for wanted in np.linspace(steps[0], steps[-1], count):
+        free = [k for k in range(len(sets)) if k not in chosen]
+        chosen.append(min(free, key=lambda k: abs(steps[k] - wanted)))
+    chosen[0], chosen[-1] = 0, len(sets) - 1
+    return [sets[k] for k in sorted(set(chosen))]

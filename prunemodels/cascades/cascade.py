@@ -1,0 +1,349 @@
+"""The base class of all cascades: predictions with exits, and their costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from formulations.arguments import NotNegative, checked, checking
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import Price, exact
+from formulations.instance.cost_sample import in_order_of
+from prunemodels.cascades.exit_path import Choice, ExitPath, check_learning, learn_exit_path
+from prunemodels.cascades.fitting import (
+    Division,
+    Judged,
+    Training,
+    classes_of,
+    divisions,
+    in_one_thread_if_small,
+    judged_stages,
+    without_weight_zero,
+)
+from prunemodels.models.costs import column_prices
+from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
+from prunemodels.points import Rule
+from prunemodels.stages.policy import Decision, ExitPolicy, decide
+from prunemodels.stages.raw_tables import cascade_sample, raw_rows, reads_raw_columns
+from prunemodels.stages.set_stages import SetStages
+from prunemodels.stages.stages import WITHIN, Stages, table_of
+from prunemodels.stages.tree_stages import TreeStages
+
+
+class Cascade(BaseEstimator):  # type: ignore[misc]
+    """A fitted sequence of stages with an exit policy: predicts as a scikit-learn estimator.
+
+    Attributes
+    ----------
+    stages_
+        the fitted stages.
+    exit_paths_, exit_path_
+        all optimal policies of each order in which items can be bought; the one of the policy in use.
+    numeric_, column_types_
+        whether rows are cast to numbers; for a table that is not cast, the names of its columns' types, else None.
+    policy_, row_
+        the policy in use, and its row of the path; None if it is the answer to a budget between two rows.
+    cost_, error_
+        mean cost and error of predictions on rows that the stages were not trained on, as `prediction_cost` and `predict` give
+        them; items paid once for all rows are counted in the cost.
+    own_rows_
+        positions of these rows in X, or in X_valid if that was given; none has the weight 0.
+    held_out_cost_, held_out_error_
+        cost and error that policies chosen in the same way have on rows that they were not learned from. Sets and models that
+        the cascade itself chose were chosen by these rows, too, so with few rows the error is too low.
+    spending_
+        how much of a budget is spent, and why not all of it; empty without a budget.
+    """
+
+    stages_: Stages
+    exit_paths_: tuple[ExitPath, ...]
+    exit_path_: ExitPath
+    policy_: ExitPolicy
+    row_: int | None
+    numeric_: bool
+    column_types_: list[str] | None
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        X_valid: Any = None,
+        y_valid: Any = None,
+        sample_weight_valid: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the stages, of which a budget cascade finds the sets of items first, and learn when to stop from other rows.
+
+        Parameters
+        ----------
+        X, y
+            training examples. If the stages are fitted already, only the policy is learned from them; then no stage may have been
+            trained on them.
+        sample_weight
+            shape (N,), >= 0.
+        X_valid, y_valid, sample_weight_valid
+            examples on which sets are compared and from which the policy is learned, in place of parts of X; then all of X is
+            used for training.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            for stages, prices, labels and options that are not valid; the text says which, and the remedy.
+        """
+        check_options(self)
+        if (X_valid is None) != (y_valid is None):
+            missing, given = ("X_valid", "y_valid") if X_valid is None else ("y_valid", "X_valid")
+            raise InvalidInputError(f"{missing} is missing: {given} is given; give both, or none")
+        rng = check_random_state(self.random_state)
+        stages = getattr(self, "stages", None)
+        if isinstance(stages, Stages):
+            return self._choose([self._fitted_already(stages, X, y, sample_weight)], rng)
+        sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
+        classes = classes_of(sample) if is_classifier(self) else None
+        items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
+        training = Training((), sample, held_out, items, classes, seed, self.n_jobs)
+        with in_one_thread_if_small(len(sample) * self.n_features_in_):
+            return self._choose(self._chains(training, rng), rng)
+
+    def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
+        """Fit the stages; the sequences of them that policies are learned for."""
+        raise NotImplementedError
+
+    def _fitted_already(self, stages: Stages, X: Any, y: Any, sample_weight: ArrayLike | None) -> Judged[Stages]:
+        """Stages that the user has fitted, and these rows as the ones from which the policy is learned."""
+        if (stages.task == "classification") != is_classifier(self):
+            raise InvalidInputError(
+                f"the stages are for {stages.task}, {type(self).__name__} is not; use the other cascade class"
+            )
+        table = table_of(stages, X)
+        keep_columns(self, stages)
+        weight = None if sample_weight is None else in_order_of(X, sample_weight, "sample_weight")
+        rows = Sample(X, np.asarray(y), None if weight is None else np.asarray(weight, dtype=np.float64))
+        self.own_rows_ = np.arange(len(rows))
+        return Judged(stages, table, rows, np.zeros(len(rows), dtype=np.int64))
+
+    def _held_out(
+        self, sample: Sample, X_valid: Any, y_valid: Any, sample_weight_valid: Any, rng: np.random.RandomState
+    ) -> Sample | list[Division]:
+        """The rows that no stage is trained on: those given, else divisions of the sample."""
+        if X_valid is not None:
+            weight = in_order_of(X_valid, sample_weight_valid, "sample_weight_valid")
+            return without_weight_zero(labelled(self, self._as_trained(X_valid), y_valid, weight, "valid"))
+        return divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
+
+    def _judged(self, training: Training) -> Judged[SetStages]:
+        """Fit the stages, and have them predict rows that they were not trained on."""
+        if training.classes is not None:
+            self.classes_ = training.classes
+        judged = judged_stages(training)
+        place = judged.rows.place
+        self.own_rows_ = np.flatnonzero(judged.fold == 0) if place is None else place[judged.fold == 0]
+        return judged
+
+    def _keep(self, path: ExitPath, choice: Choice) -> Self:
+        """Take a policy of a path for predictions, and store its attributes."""
+        self.stages_, self.exit_path_, self.row_, self.policy_ = path.stages, path, choice.row, choice.policy
+        self.cost_, self.error_ = choice.cost, choice.error
+        self.held_out_cost_, self.held_out_error_, self.spending_ = choice.held_out_cost, choice.held_out_error, choice.spending
+        return self
+
+    def _choose(self, parts: Sequence[Judged[Any]], rng: np.random.RandomState) -> Self:
+        """Learn all policies of some chains of stages from their outputs for labelled rows, and keep one."""
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        options: dict[str, Any] = {"stack": self.stack, "doubt": self.doubt, "n_levels": self.n_levels, "random_state": seed}
+        self.exit_paths_ = tuple(
+            learn_exit_path(
+                part.stages,
+                part.table,
+                part.rows.y,
+                sample_weight=part.rows.weight,
+                fold=part.fold,
+                **options,
+            )
+            for part in parts
+        )
+        return self._keep(*chosen(self.exit_paths_, self.budget, self.lam, self.choose))
+
+    @checked
+    def at_cost(self, budget: Price) -> Self:
+        """The same stages with the policy of least error within another budget; nothing is fitted again."""
+        check_is_fitted(self, "exit_path_")
+        return self._with(*chosen(self.exit_paths_, budget, None, self.choose), budget=budget, lam=None)
+
+    @checked
+    def at_lam(self, lam: float) -> Self:
+        """The same stages with the policy that is optimal at another lam."""
+        check_is_fitted(self, "exit_path_")
+        return self._with(*chosen(self.exit_paths_, None, lam, self.choose), budget=None, lam=lam)
+
+    def _with(self, path: ExitPath, choice: Choice, **goal: Any) -> Self:
+        other = copy(self)
+        other.set_params(**goal)
+        return other._keep(path, choice)
+
+    def _decide(self, X: Any) -> Decision:
+        rows = self._rows(X)
+        return decide(self.policy_, self.stages_, rows)
+
+    def _rows(self, X: Any) -> Any:
+        """Examples in the form that the stages take."""
+        check_is_fitted(self, "exit_path_")
+        return self._as_trained(X)
+
+    def _as_trained(self, X: Any) -> Any:
+        if self.numeric_:
+            return rows_to_predict(self, X)
+        if self.column_types_ is not None:
+            return raw_rows(self, X)
+        if not reads_raw_columns(self):  # else the steps of a pipeline check their rows
+            try:
+                validate_data(self, X, reset=False, skip_check_array=True)
+            except (LookupError, TypeError) as error:  # what has neither a shape nor rows
+                raise InvalidInputError(f"X is a {type(X).__name__}; give a table with one row an example") from error
+        return X
+
+    def stop_stages(self, X: Any) -> NDArray[np.int64]:
+        """The stage at which each row of X stops, shape (N,)."""
+        return self._decide(X).stage
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        """What each row of X pays, shape (N,), in the unit of the prices, without items paid once for all rows."""
+        rows = self._rows(X)
+        stage = decide(self.policy_, self.stages_, rows).stage
+        return np.asarray(self.stages_.costs(rows)[stage, np.arange(len(stage))])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = self._estimators()
+        tags.input_tags.allow_nan = all(_takes_gaps([estimator]) for estimator in inner)
+        tags.input_tags.sparse = all(get_tags(_first_step(estimator)).input_tags.sparse for estimator in inner)
+        return tags
+
+    def _estimators(self) -> list[Any]:
+        """The unfitted models of the stages; the cascade accepts NaN or sparse input if all of them do."""
+        raise NotImplementedError
+
+
+def _first_step(estimator: Any) -> Any:
+    """The estimator that gets the examples first: the first step of a pipeline, an imputer perhaps."""
+    return _first_step(estimator.steps[0][1]) if isinstance(estimator, Pipeline) else estimator
+
+
+def _takes_gaps(steps: list[Any]) -> bool:
+    """Whether what reads the examples first takes missing values: the first of some steps, or each part of it."""
+    first, after = steps[0], steps[1:]
+    if isinstance(first, str) or first is None:  # "drop" or "passthrough"
+        return first == "drop" or not after or _takes_gaps(after)
+    if isinstance(first, Pipeline):
+        return _takes_gaps([step for _, step in first.steps] + after)
+    if isinstance(first, ColumnTransformer):
+        parts = [part for _, part, _ in first.transformers]
+        return all(_takes_gaps([part, *after]) for part in [*parts, first.remainder])
+    return bool(get_tags(first).input_tags.allow_nan)
+
+
+class CascadeClasses(ClassifierMixin):  # type: ignore[misc]
+    """Methods of cascades that are classifiers."""
+
+    classes_: NDArray[Any]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, by the stage at which each row stops, shape (N, n_classes)."""
+        return self._decide(X).value  # type: ignore[no-any-return]
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class by the stage at which each row stops, shape (N,)."""
+        favoured = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[favoured])
+
+
+class CascadeNumbers(RegressorMixin):  # type: ignore[misc]
+    """Methods of cascades that are regressors."""
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The number of the stage at which each row stops, shape (N,)."""
+        return self._decide(X).value[:, 0]  # type: ignore[no-any-return]
+
+
+def chosen(paths: Sequence[ExitPath], budget: Price | None, lam: float | None, choose: Rule) -> tuple[ExitPath, Choice]:
+    """The path and its policy for a budget, a lam, or by a rule: the best one on rows that it was not learned from."""
+    if budget is not None:
+        able = [path for path in paths if path.keeps(budget)] or paths[:1]
+        found = [(path, path.within(budget)) for path in able]
+        return min(found, key=lambda pair: pair[1].judged)
+    if lam is not None:
+        found = [(path, path.choice(path.row_at_lam(lam))) for path in paths]
+        return min(found, key=lambda pair: pair[1].judged + lam * pair[1].held_out_cost)
+    costs = np.linspace(min(path.cost[-1] for path in paths), max(path.cost[0] for path in paths), 50)
+    path = min(paths, key=lambda path: path.cross_fitted.area(costs))
+    return path, path.choice(path.row_by(choose))
+
+
+def check_options(cascade: Any) -> None:
+    """Refuse a budget together with a lam, and options that `learn_exit_path` would refuse, before any work."""
+    check_learning(cascade.doubt, cascade.n_levels, "classification" if is_classifier(cascade) else "regression")
+    _check_goal(cascade.budget, cascade.lam, cascade.choose)
+
+
+def check_affordable(budget: Price | None, cheapest: float, what: str) -> None:
+    """Refuse a budget with which nothing can be bought, before any work.
+
+    `cheapest`: the price of the cheapest way to know anything.
+    """
+    if budget is not None and exact(budget, "budget") < exact(cheapest, "cheapest") * (1 - Fraction(WITHIN)):
+        raise InvalidInputError(f"budget is {budget}, and {what} costs {cheapest:g}; give at least that")
+
+
+@checking
+def _check_goal(budget: Price | None, lam: NotNegative | None, choose: Rule) -> None:
+    if budget is not None and lam is not None:
+        raise InvalidInputError(f"budget is {budget} and lam is {lam}; give one of them, or none")
+    if budget is not None:
+        exact(budget, "budget")
+
+
+def fitted_cascade(path: ExitPath, choice: Choice, **goal: Any) -> Cascade:
+    """A cascade of stages that are fitted already; `goal` is the budget or lam that it was chosen for."""
+    from prunemodels.cascades.named_stages import CascadeClassifier, CascadeRegressor
+
+    stages = path.stages
+    cascade = (CascadeRegressor if stages.task == "regression" else CascadeClassifier)(stages, **goal)
+    keep_columns(cascade, stages)
+    cascade.exit_paths_ = (path,)
+    return cascade._keep(path, choice)
+
+
+def keep_columns(cascade: Cascade, stages: Stages) -> None:
+    """Set the attributes for columns and classes that a fitted estimator has, from the stages."""
+    cascade.numeric_, cascade.column_types_ = False, None
+    if isinstance(stages, TreeStages):
+        made = stages.ensemble.made
+        cascade.n_features_in_ = stages.ensemble.n_features if made is None else len(made.names)
+        if stages.ensemble.feature_names is not None if made is None else made.named:
+            cascade.feature_names_in_ = np.array(stages.ensemble.column_names, dtype=object)
+    if isinstance(stages, SetStages):
+        cascade.n_features_in_ = stages.items.n_features
+        if stages.feature_names is not None:
+            cascade.feature_names_in_ = stages.feature_names
+    if stages.classes is not None:
+        cascade.classes_ = stages.classes

@@ -1,0 +1,277 @@
+"""Nested sets of items by backward elimination: drop the item whose loss matters least for its price.
+
+From all items down to none, with the held-out loss L(I) of models that read the features that the items I allow,
+
+    drop the item of least   (L(I without m) - L(I)) / price_m                                                            (1)
+
+Features that need a dropped item go with it, and items that no remaining feature needs go too. While many items remain, the
+difference in (1) is estimated by shuffling the columns that need m, and several items go at once. Later it is measured by
+training again without m, for the items that matter least by shuffling. Items without a price stay: they are read from the start.
+The sets found are logged in a checkpoint, the largest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from formulations.checkpoints import Checkpoint
+from formulations.instance.cost_items import CostItems
+from formulations.stored_arrays import stored_array, whole_number
+from prunemodels.models.labelled_samples import Sample
+from prunemodels.stages.set_stages import columns_of, predictions_of
+from prunemodels.stages.stages import losses
+
+
+def logged_sets(log: Checkpoint, n_items: int) -> list[NDArray[np.bool_]]:
+    """The sets that were found, bool of shape (n_items,) each; none where there is no file."""
+    with log.stored() as stored:
+        if stored is None:
+            return []
+        count = whole_number(stored.figures["sets"], "sets", n_items + 1)
+        return list(stored_array(stored.arrays["items"], "items", "b", count * n_items).reshape(count, n_items))
+
+
+def log_sets(log: Checkpoint, sets: Sequence[NDArray[np.bool_]]) -> None:
+    """Write the sets, all of them or none."""
+    log.save({"items": np.concatenate(sets)}, sets=len(sets))
+
+
+SEVERAL_ABOVE = 16
+"""With more items than this, several are dropped at once."""
+
+DROPPED_SHARE = 0.15
+"""Share of the items that is then dropped."""
+
+MEASURED_UP_TO = 12
+"""With at most this many items, training again decides."""
+
+N_MEASURED = 3
+"""Number of items that are then measured: those that by shuffling matter least for their price."""
+
+MOST_GROWN = 6
+"""Number of sets that grow forward."""
+
+MOST_PURCHASES = 16
+"""Largest number of purchases from which they grow."""
+
+MOST_PARTS = 3
+"""Largest number of divisions of the examples by which sets are found."""
+
+SHUFFLED_ROWS = 4_000
+"""Largest number of held-out rows by which shuffled columns are judged."""
+
+Trainer = Callable[[NDArray[np.int64]], Any]
+"""Columns -> a model fitted on them."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemSet:
+    """One of the nested sets."""
+
+    items: NDArray[np.bool_]  # shape (M,)
+    features: NDArray[np.int64]  # the columns that these items allow
+    loss: float  # held-out log loss, or squared error, of models that read them: the mean over the parts
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedFold:
+    """One division of the examples into rows to train on and rows to judge by."""
+
+    train: Trainer  # fits a model on given columns of the training rows
+    held_out: Sample  # labelled rows that it does not see; its y holds class numbers, or targets
+
+
+def eliminate(
+    search: SetSearch,
+    seed: int,
+    advance: Callable[[int], None],
+    log: Checkpoint | None = None,
+    start: NDArray[np.bool_] | None = None,
+) -> list[ItemSet]:
+    """Nested sets, the largest first, down to what is free; the last may have no features.
+
+    `search`: the rows, and what is known of sets. `seed`: of the shuffling; each step has its own random numbers, so a resumed
+    search finds what an unbroken one would have found. `advance`: called with the number of items that were dropped. `log`: where
+    the sets are kept, so that the search can go on after it was stopped. `start`: shape (M,): the first set. Default: all items.
+    """
+    items = search.items
+    known = [] if log is None else logged_sets(log, items.n_items)
+    found = [search.measured(search.useful(np.ones(items.n_items, dtype=bool) if start is None else start))]
+    while search.priced(kept := found[-1].items).size:
+        step = len(found)
+        smaller = known[step] if step < len(known) else search.smaller(kept, found[-1].loss, np.random.RandomState([seed, step]))
+        found.append(search.measured(smaller))
+        if log is not None and step >= len(known):
+            log_sets(log, [s.items for s in found])
+        advance(int(kept.sum()) - int(smaller.sum()))
+    return found
+
+
+def grow(search: SetSearch, eliminated: Sequence[ItemSet], dearest: float = np.inf) -> list[ItemSet]:
+    """Nested sets from what is free on: the purchase of largest fall of the loss per price joins; the smallest set first.
+
+    A purchase is the items that one feature needs. The larger a set, the less one more feature adds, mostly. So a purchase's last
+    known fall bounds the next one, and a purchase is measured again only while its bound is the largest.
+
+    `eliminated`: from `eliminate`; of many purchases only those that it kept longest are tried. `dearest`: no purchase of a
+    higher price is made. If there is such a limit, the first purchase is that of most different values per price, since rows that
+    have nothing in which they differ cannot be told apart.
+    """
+    items = search.items
+    purchases: list[NDArray[np.bool_]] = []
+    for s in eliminated[::-1]:  # the smallest set first
+        masks = [search.needs[f] for f in s.features if 0 < search.needs[f] @ items.price <= dearest]
+        fresh = {mask.tobytes(): mask for mask in masks if not any((mask == p).all() for p in purchases)}
+        if purchases and len(purchases) + len(fresh) > MOST_PURCHASES:
+            break
+        purchases += fresh.values()
+    found = [search.measured(search.useful(items.price == 0))]
+    if np.isfinite(dearest) and purchases:
+        values = [search.different_values(mask) / float(mask @ items.price) for mask in purchases]
+        found.append(search.measured(found[0].items | purchases[int(np.argmax(values))]))
+    bound = [np.inf] * len(purchases)
+    for _ in range(MOST_GROWN):
+        kept, loss, best = found[-1].items, found[-1].loss, -1
+        price = [float(items.price[mask & ~kept].sum()) for mask in purchases]
+        measured: dict[int, ItemSet] = {}
+        while any(p > 0 for p in price):
+            best = max((k for k in range(len(purchases)) if price[k] > 0), key=lambda k: bound[k])
+            if best in measured:
+                break
+            measured[best] = search.measured(kept | purchases[best])
+            search.fitted.clear()
+            bound[best] = (loss - measured[best].loss) / price[best]
+        if best not in measured:
+            break
+        found.append(measured[best])
+    return found
+
+
+class SetSearch:
+    """The rows by which sets are judged, and the losses of those that were.
+
+    `parts`: at least one; of many the first `MOST_PARTS` are taken. `items`: prices of all columns. `classes`: the labels, for
+    classification.
+    """
+
+    def __init__(self, parts: Sequence[JudgedFold], items: CostItems, classes: NDArray[Any] | None) -> None:
+        self.parts, self.items, self.classes = parts[:MOST_PARTS], items, classes
+        self.needs = items.needs_of(range(items.n_features))
+        self.fitted: dict[bytes, tuple[Any, ...]] = {}
+        self.losses: dict[bytes, float] = {}
+
+    def features(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The columns that the items allow."""
+        return np.flatnonzero(~(self.needs & ~kept).any(axis=1))
+
+    def useful(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The items that some column that they allow needs."""
+        return np.asarray(kept & self.needs[self.features(kept)].any(axis=0))
+
+    def different_values(self, items: NDArray[np.bool_]) -> int:
+        """The largest number of different values of a column that these items allow, in held-out rows of the first part."""
+        X, columns = self.parts[0].held_out.X, self.features(items)
+        parts: list[Any] = [columns_of(X, columns[k : k + 1]) for k in range(columns.size)]
+        return max(int(pd.DataFrame(c.toarray() if hasattr(c, "toarray") else c).iloc[:, 0].nunique()) for c in parts)
+
+    def priced(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The items that cost something."""
+        return np.flatnonzero(kept & (self.items.price > 0))
+
+    def measured(self, kept: NDArray[np.bool_]) -> ItemSet:
+        """The set with its held-out loss."""
+        return ItemSet(kept, self.features(kept), self._judged(kept))
+
+    def _judged(self, kept: NDArray[np.bool_]) -> float:
+        if kept.tobytes() not in self.losses:
+            columns, models = self.features(kept), self._fit(kept)
+            losses = [self._loss(part, models[p] if models else None, columns) for p, part in enumerate(self.parts)]
+            self.losses[kept.tobytes()] = float(np.mean(losses))
+        return self.losses[kept.tobytes()]
+
+    def _fit(self, kept: NDArray[np.bool_]) -> tuple[Any, ...]:
+        """The models of a set, one for each part; the last ones are kept."""
+        key = kept.tobytes()
+        if key not in self.fitted:
+            columns = self.features(kept)
+            self.fitted[key] = tuple(part.train(columns) for part in self.parts) if columns.size else ()
+        return self.fitted[key]
+
+    def _loss(self, part: JudgedFold, model: Any, columns: NDArray[np.int64]) -> float:
+        """Mean log loss, or squared error, of a model; without one, of the class shares or the mean."""
+        y, weights = part.held_out.y, part.held_out.weights
+        if model is None:
+            return mean_loss(np.tile(constant_of(y, weights, self.classes), (len(weights), 1)), y, weights)
+        return mean_loss(predictions_of(model, columns_of(part.held_out.X, columns), self.classes), y, weights)
+
+    def smaller(self, kept: NDArray[np.bool_], loss: float, rng: np.random.RandomState) -> NDArray[np.bool_]:
+        """The next smaller set, by (1)."""
+        candidates = self.priced(kept)
+        rise_per_price = self._shuffled(kept, candidates, rng) / self.items.price[candidates]
+        order = candidates[np.argsort(rise_per_price, kind="stable")]
+        self.fitted = {key: value for key, value in self.fitted.items() if key == kept.tobytes()}
+        if candidates.size > SEVERAL_ABOVE:
+            gone = order[: max(1, int(DROPPED_SHARE * candidates.size))]
+        elif candidates.size == 1 or candidates.size > MEASURED_UP_TO:
+            gone = order[:1]
+        else:
+            tried = order[:N_MEASURED]
+            measured = [(self._judged(self._without(kept, m)) - loss) / self.items.price[m] for m in tried]
+            gone = tried[[int(np.argmin(measured))]]
+        return self._without(kept, gone)
+
+    def _without(self, kept: NDArray[np.bool_], gone: Any) -> NDArray[np.bool_]:
+        remaining = kept.copy()
+        remaining[gone] = False
+        return self.useful(remaining)
+
+    def _shuffled(
+        self, kept: NDArray[np.bool_], candidates: NDArray[np.int64], rng: np.random.RandomState
+    ) -> NDArray[np.float64]:
+        """For each item, how much the loss rises if the columns that need it are shuffled: the mean over the parts."""
+        columns, models = self.features(kept), self._fit(kept)
+        rise = np.zeros(candidates.size)
+        for part, model in zip(self.parts, models, strict=True):
+            drawn = rng.permutation(len(part.held_out))[:SHUFFLED_ROWS]
+            X = columns_of(part.held_out.take(drawn).X, columns)
+            y, weights = np.asarray(part.held_out.y)[drawn], part.held_out.weights[drawn]
+            plain = mean_loss(predictions_of(model, X, self.classes), y, weights)
+            for k, m in enumerate(candidates):
+                X_shuffled = _with_shuffled(X, np.flatnonzero(self.needs[columns, m]), rng)
+                rise[k] += mean_loss(predictions_of(model, X_shuffled, self.classes), y, weights) - plain
+        return np.maximum(rise / len(self.parts), 0.0)
+
+
+def _with_shuffled(X: Any, columns: NDArray[np.int64], rng: np.random.RandomState) -> Any:
+    """The rows with some columns shuffled, together."""
+    order, shuffled = rng.permutation(X.shape[0]), X.copy()
+    if hasattr(X, "tocsr"):
+        others = np.setdiff1d(np.arange(X.shape[1]), columns)
+        back = np.argsort(np.concatenate([others, columns]))
+        joined: Any = sparse.hstack([X[:, others], X[order][:, columns]], format="csr")
+        return joined[:, back]
+    if isinstance(X, pd.DataFrame):
+        for c in columns.tolist():
+            shuffled.isetitem(c, X.iloc[order, c].array)
+    else:
+        shuffled[:, columns] = X[order][:, columns]
+    return shuffled
+
+
+def constant_of(y: Any, weights: NDArray[np.float64], classes: NDArray[Any] | None) -> NDArray[np.float64]:
+    """The class shares, or the mean."""
+    if classes is None:
+        return np.array([np.average(y, weights=weights)])
+    return np.asarray(np.bincount(y, weights=weights, minlength=len(classes)) / weights.sum())
+
+
+def mean_loss(value: NDArray[np.float64], y: Any, weights: NDArray[np.float64]) -> float:
+    """Mean log loss of class numbers, or squared error."""
+    return float(np.average(losses(value, np.asarray(y), least=1e-12), weights=weights))

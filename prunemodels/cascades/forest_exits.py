@@ -1,0 +1,176 @@
+"""Exits along the optimal path of one forest: cheaper predictions without training anything again.
+
+Optimal prunings are nested in lambda, so for every example the purchases of a cheaper pruning are among those of a dearer one:
+the path of one forest is a sequence of stages, and going on means walking the same trees deeper. Inside a long edge of the path's
+hull, from a pruning A to a dearer one C, the splits that C has and A lacks are added one feature after another, the most frequent
+first.                                                                                                                    (1)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
+
+from formulations.answers.nested_prunings import NestedPrunings
+from formulations.answers.pruning import Pruning
+from formulations.arguments import Count, Seed, checked
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import in_order_of
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import features_of, n_examples
+from prunemodels.cascades.exit_path import (
+    LEVELS,
+    MOST_STAGES,
+    Doubts,
+    ExitPath,
+    check_learning,
+    learn_exit_path,
+    weights_to_learn,
+)
+from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.forests.reading import check_columns
+from prunemodels.stages.stages import table_of
+from prunemodels.stages.tree_stages import TreeStages, prunings_as_stages
+
+LONGEST_GAP = 0.1
+"""Neighbouring stages differ in cost by at most this share of the unpruned cost, unless no pruning lies between them."""
+
+
+MOST_TRIED = 64
+"""Number of rows on which is tried whether a pipeline takes them, before anything is computed."""
+
+
+@checked
+def exit_path(
+    path: NestedPrunings,
+    X: Any,
+    y: Any,
+    *,
+    n_stages: Count = 20,
+    sample_weight: ArrayLike | None = None,
+    stack: bool = True,
+    doubt: Doubts = "auto",
+    n_levels: Count = LEVELS,
+    random_state: Seed | np.random.RandomState | None = None,
+) -> ExitPath:
+    """All optimal policies that predict with a pruned forest first, and walk its trees deeper where it is in doubt.
+
+        minimise  error + lam * cost      over policies that stop or go on by how much each stage doubts its answer       (1)
+
+    Parameters
+    ----------
+    path
+        nested prunings of the forest, mostly `pruning_path(problem)`; its problem has the prices.
+    X, y
+        labelled examples that the forest was not trained on, preferably not those that the path was computed from. For the path
+        of a pipeline rows of raw columns, as ``pipeline.predict`` takes them; a stage pays for the raw columns that its splits
+        are made from.
+    n_stages
+        number of prunings that become stages, spread over the cost, densely where it is low; long gaps of the path add stages.
+    sample_weight
+        shape (N,), >= 0: a row stands for that many, in cost as in error.
+    stack, doubt, n_levels
+        see `learn_exit_path`.
+    random_state
+        of the folds and the trees of a learned doubt.
+
+    Returns
+    -------
+    ExitPath
+        ``at_cost(budget)`` is a fitted scikit-learn classifier or regressor.
+
+    Raises
+    ------
+    InvalidInputError
+        for labels, weights, columns or options that do not fit.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_valid, path, y_test, y_valid
+    >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
+    >>> model = exits.at_cost(12)
+    >>> print(f"cost {model.prediction_cost(X_test).mean():.2f}, error {1 - model.score(X_test, y_test):.3f}")
+    cost 10.75, error 0.059
+    """
+    ensemble = path.problem.ensemble
+    check_learning(doubt, n_levels, ensemble.task)
+    if not 2 <= n_stages <= MOST_STAGES:
+        raise InvalidInputError(f"n_stages is {n_stages}; give a number from 2 to {MOST_STAGES:,}, one stage has no exit")
+    sample_weight = in_order_of(X, sample_weight, "sample_weight")
+    _check(ensemble, X, y, sample_weight)
+    stages = path_stages(path, n_stages)
+    options: dict[str, Any] = {"stack": stack, "doubt": doubt, "n_levels": n_levels, "random_state": random_state}
+    return learn_exit_path(stages, table_of(stages, X), y, sample_weight=sample_weight, **options)
+
+
+def _check(ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+    """Refuse trees, rows and labels that do not fit before any pruning is computed."""
+    n = n_examples(X)
+    class_numbers(ensemble.classes, y, n)
+    weights_to_learn(sample_weight, n)
+    check_columns(X, ensemble.names_to_check)
+    features_of(ensemble, _safe_indexing(X, np.arange(min(n, MOST_TRIED))))
+
+
+def path_stages(path: NestedPrunings, n_stages: int) -> TreeStages:
+    """At least 2 prunings of a path, spread over its cost, long gaps filled by (1); the last is the unpruned forest."""
+    unpruned = Pruning.unpruned(path.problem)
+    cost = path.cost
+    wanted = cost[-1] + (cost[0] - cost[-1]) * np.linspace(0, 1, n_stages) ** 2  # most savings are made early
+    rows = sorted({int(np.argmin(np.abs(cost - c))) for c in wanted}, reverse=True)
+    closures = [path.rows_kept > k for k in rows]
+    costs = [float(cost[k]) for k in rows]
+    if unpruned.cost > costs[-1] or unpruned.n_splits > int(closures[-1].sum()):
+        closures.append(unpruned.kept)
+        costs.append(unpruned.cost)
+    return prunings_as_stages(path, _without_gaps(path.problem, closures, LONGEST_GAP * unpruned.cost))
+
+
+def _without_gaps(problem: PruningProblem, closures: list[NDArray[np.bool_]], longest: float) -> list[NDArray[np.bool_]]:
+    """The closures, and further ones between neighbours whose costs differ by more than `longest`, feature by feature."""
+    filled = closures[:1]
+    for outer in closures[1:]:
+        inner, done = filled[-1], 0
+        order = _by_feature(problem.ensemble, outer & ~inner)
+        cost = _costs_up_to(problem, inner, order)
+        while longest > 0 and cost[-1] - cost[done] > longest:
+            done = max(done + 1, int(np.searchsorted(cost, cost[done] + longest, side="right")) - 1)
+            if done >= order.size:
+                break
+            between = inner.copy()
+            between[order[:done]] = True
+            filled.append(between)
+        filled.append(outer)
+    return filled
+
+
+def _by_feature(ensemble: Ensemble, splits: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Some splits, ordered by the rarest feature at or above them; parents first, so that every prefix gives a closure."""
+    rank = np.argsort(np.argsort(-np.bincount(ensemble.feature[splits], minlength=ensemble.n_features), kind="stable"))
+    key = np.where(splits, rank[ensemble.feature], -1)
+    for level in range(1, int(ensemble.depth.max(initial=0)) + 1):
+        nodes = np.flatnonzero(splits & (ensemble.depth == level))
+        key[nodes] = np.maximum(key[nodes], key[ensemble.parent[nodes]])
+    chosen = np.flatnonzero(splits)
+    return np.asarray(chosen[np.lexsort((ensemble.depth[chosen], key[chosen]))])
+
+
+def _costs_up_to(problem: PruningProblem, inner: NDArray[np.bool_], order: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean cost of a prediction with a closure, and with the first 1, 2, ... further splits, from one pass over the usage."""
+    usage, n_stages = problem.usage, order.size + 1
+    stage = np.full(problem.ensemble.n_nodes, n_stages, dtype=np.int32)
+    stage[inner], stage[order] = 0, np.arange(1, n_stages)
+    kept = problem.ensemble.is_split & (stage < n_stages)
+    more = np.bincount(stage[kept], weights=usage.evaluation_price[kept], minlength=n_stages)
+    first = usage.first_stage_by_row(stage, n_stages)
+    for m in np.flatnonzero((usage.costs.price > 0) & ~usage.costs.paid_once):
+        payers = np.bincount(first[m], weights=usage.weights, minlength=n_stages + 1)[:n_stages]
+        more += payers * usage.costs.price[m] / usage.total_weight
+    once = usage.first_stage_once(stage, n_stages)
+    more += np.bincount(once, weights=usage.costs.price, minlength=n_stages + 1)[:n_stages]
+    return np.cumsum(more)

@@ -1,0 +1,284 @@
+"""Compute all optimal exit policies from the outputs and costs of the stages on labelled rows, and judge them on other rows.
+
+With N rows of weights w_i (sum W), their losses (`judged_losses`), levels l of `prunemodels.stages.policy`, and y_{s,l} = 1
+where rows of level l go on from s,
+
+    gain_{s,l}  = (1/W) sum over i with level_s(i) = l of  w_i (loss_{s,i} - loss_{s+1,i})
+    price_{s,l} = (1/W) sum over the same i of             w_i (cost_{s+1,i} - cost_{s,i})
+    minimise   loss_0 - sum gain_{s,l} y_{s,l}  +  lam * ( cost_0 + sum price_{s,l} y_{s,l} )                              (1)
+    s.t.       y_{s,l} <= y_{s,l+1},    y_{s,l} <= y_{s-1,l}                                                             (2)
+
+By (2) every row is counted exactly (`prunemodels.stages.policy`). (1) is a maximum closure, hence one minimum cut, and its
+optima are nested in lam: `solvers.path.closure_path` finds them all, `proofs_checks.check_closure_path` proves them. An item that
+is paid once for all examples is one more node, which the decision of the highest level needs at the first stage that needs it.
+
+Thresholds and the choice of a policy use the labels of the rows at hand, so on these rows a policy's error is too optimistic. So
+cost and error are stated by cross-fitting: each row is judged by levels and policies that were learned without its fold, in the
+same way: for a price of cost the optimum, for a budget the policy that spends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold
+
+from formulations.instance.parametric_closure import ClosurePath, ParametricClosure
+from prunemodels.stages.doubt import Doubt
+from prunemodels.stages.policy import Cut, ExitPolicy, levels, prices_of_cost, thresholds
+from prunemodels.stages.stacking import Stack, calibrated
+from prunemodels.stages.stages import StageTable, is_beyond_chance, losses
+from solvers.path.closure_path import closure_path
+
+Floats = NDArray[np.float64]
+
+ERRORS_APART = 2.0
+"""An earlier stage is the reference if the last one loses more by this number of standard errors, see `judged_losses`."""
+
+MOST_DECIMALS = 4
+"""Prices with at most this many decimals are kept exactly."""
+
+FOLDS = 5
+"""Number of folds of the rows by which policies are judged."""
+
+MOST_POINTS = 40
+"""Largest number of prices of cost at which policies are judged: quantiles of the path's."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExitSample:
+    """N labelled rows at S stages; none of the stages was trained on the row whose output it gives."""
+
+    doubt: Floats  # shape (S - 1, N): doubts of the fitted object
+    cost: Floats  # shape (S, N): what each row has bought by each stage
+    once: Floats  # shape (S,): see `Stages.once`
+    loss: Floats  # shape (S, N): 0-1 loss or squared error of what the stages predict
+    judged: Floats  # shape (S, N): the losses that policies are learned from, see `judged_losses`
+    weights: Floats  # shape (N,), > 0
+    # shape (N,): the rows whose outputs are those of the stages that predict; other rows have outputs of stages that were fitted
+    # in the same way on other folds. What is stated of a policy holds on the own rows.
+    own: NDArray[np.bool_]
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return int(self.weights.size)
+
+    @property
+    def n_stages(self) -> int:
+        """S."""
+        return int(self.once.size)
+
+    def take(self, rows: NDArray[Any]) -> ExitSample:
+        """Some of the rows. If none of them is an own row, all count as such."""
+        own = self.own[rows]
+        own = own if own.any() else np.ones_like(own)
+        doubt, cost, loss, judged = (array[:, rows] for array in (self.doubt, self.cost, self.loss, self.judged))
+        return ExitSample(doubt, cost, self.once, loss, judged, self.weights[rows], own)
+
+    @property
+    def own_rows(self) -> ExitSample:
+        """The own rows alone."""
+        return self if self.own.all() else self.take(self.own)
+
+    def stop_stages(self, policy: ExitPolicy) -> NDArray[np.int64]:
+        """Where each row stops, shape (N,)."""
+        return policy.stop_stages(self.doubt)
+
+    def mean_cost(self, policy: ExitPolicy) -> float:
+        """Mean cost of a prediction, with the items paid once that the policy's last stage needs."""
+        paid = self.cost[self.stop_stages(policy), np.arange(self.n_rows)]
+        return float(paid @ self.weights / self.weights.sum() + self.once[policy.last_stage])
+
+    def mean_loss(self, policy: ExitPolicy, loss: Floats | None = None) -> float:
+        """Share of wrong predictions, or mean squared error; by default of what is predicted."""
+        lost = (self.loss if loss is None else loss)[self.stop_stages(policy), np.arange(self.n_rows)]
+        return float(lost @ self.weights / self.weights.sum())
+
+
+def judged_losses(table: StageTable, truth: NDArray[Any], weights: Floats) -> Floats:
+    """The losses that policies are learned from, shape (S, N): what a reference stage expects, not what is observed.
+
+        classification:  1 - p_i(class that stage s favours),    p_i: the reference's probabilities                       (1)
+        regression:      (number of stage s - number of the reference)^2                                                  (2)
+
+    The reference is the last stage, unless an earlier one has less log loss, or squared error, on these rows by more than
+    `ERRORS_APART` standard errors; no stage was trained on the rows whose outputs it gives. It is calibrated on these rows
+    (`prunemodels.stages.stacking.calibrated`). The label of one row says little about a stage, its expectation more: in (1) and
+    (2) nothing is left of the labels' noise. (2) lacks the variance of the labels, which is the same for all stages.
+    """
+    lost = np.array([losses(value, truth) for value in table.value])
+    reference = table.value[-1]
+    best = int((lost @ weights).argmin())
+    if is_beyond_chance(lost[-1] - lost[best], weights, ERRORS_APART):
+        reference = table.value[best]
+    reference = calibrated(reference, truth, weights)
+    if table.value.shape[2] == 1:
+        return np.asarray((table.value[:, :, 0] - reference[:, 0]) ** 2)
+    favoured = table.value.argmax(axis=2)
+    return np.asarray(1.0 - np.take_along_axis(reference, favoured.T, axis=1).T)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedExits:
+    """All optimal policies between the candidates."""
+
+    # doubt, theta, stack: see `ExitPolicy`.
+    doubt: Doubt
+    theta: Floats
+    path: ClosurePath  # the nested optima of (1); node s J + l - 1 is y_{s,l}, nodes from (S - 1) J on are items paid once
+    stack: Stack | None = None
+
+    def policy(self, k: int) -> ExitPolicy:
+        """The policy of row k of the path."""
+        stages, count = self.theta.shape
+        go = np.zeros((stages, count + 1), dtype=bool)
+        go[:, 1:] = self.path.kept(k)[: stages * count].reshape(stages, count)
+        return self.with_go(go)
+
+    def with_go(self, go: NDArray[np.bool_], cut: Cut | None = None) -> ExitPolicy:
+        """Any policy on these levels."""
+        return ExitPolicy(self.doubt, self.theta, go, self.stack, cut)
+
+
+def solve_exits(
+    sample: ExitSample, doubt: Doubt, stack: Stack | None, *, n_levels: int, certificate: bool = True
+) -> LearnedExits:
+    """The levels and all optima of (1), given the doubts of the rows.
+
+    `doubt`, `stack`: by which the sample was made, for new rows. `n_levels`: J - 1: all rows reach the first level.
+    """
+    loss, doubts = sample.judged, sample.doubt
+    lams = prices_of_cost(loss, sample.cost, sample.weights, doubts, n_levels) if len(doubts) else np.zeros(1)
+    lowest = np.full((len(doubts), 1), -np.inf)
+    theta = np.column_stack([lowest, thresholds(loss, sample.cost, sample.weights, doubts, lams)])
+    problem = exit_problem(sample, levels(doubts, theta), theta.shape[1])
+    return LearnedExits(doubt, theta, closure_path(problem, certificate=certificate), stack)
+
+
+def exit_problem(sample: ExitSample, level: NDArray[np.int64], count: int) -> ParametricClosure:
+    """The maximum closure (1) with the arcs (2).
+
+    `level`: shape (S - 1, N), from 0 (never goes on) to `count`.
+    """
+    loss, weights = sample.judged, sample.weights
+    total = float(weights.sum())
+    unit_weights = bool((weights == 1).all())
+    decimals = _decimals(np.append(sample.cost.ravel(), sample.once)) if unit_weights else None
+    scale = 1 if decimals is None else 10**decimals
+    cost, paid_once = (a if decimals is None else np.rint(a * scale) for a in (sample.cost, sample.once))
+    more = np.maximum(np.diff(cost, axis=0), 0.0)  # rounding may let a cost fall
+    gain, price = (_by_level(amounts * weights, level, count) for amounts in (loss[:-1] - loss[1:], more))
+    node = np.arange(gain.size).reshape(gain.shape)
+    tail, head = [node[:, :-1].ravel(), node[1:].ravel()], [node[:, 1:].ravel(), node[:-1].ravel()]
+    once = np.diff(paid_once)
+    licences = np.flatnonzero(once > 0)
+    tail.append(node[licences, -1])
+    head.append(gain.size + np.arange(licences.size))
+    counted = unit_weights and bool((loss == np.rint(loss)).all())
+    return ParametricClosure(
+        np.concatenate([gain.ravel() / total, np.zeros(licences.size)]),
+        np.concatenate([price.ravel() / (total * scale), once[licences] / scale]),
+        np.concatenate(tail).astype(np.int32),
+        np.concatenate(head).astype(np.int32),
+        base_error=float(loss[0] @ weights / total),
+        base_cost=float(cost[0] @ weights / (total * scale) + paid_once[0] / scale),
+        gain_unit=Fraction(1, len(weights)) if counted else None,
+        price_unit=None if decimals is None else Fraction(1, scale * len(weights)),
+    )
+
+
+def _by_level(amounts: Floats, level: NDArray[np.int64], count: int) -> Floats:
+    """Sums by stage and level, shape (S - 1, count); level 0 is left out."""
+    sums = [np.bincount(ell, weights=a, minlength=count + 1)[1:] for a, ell in zip(amounts, level, strict=True)]
+    return np.asarray(sums, dtype=np.float64).reshape(-1, count)
+
+
+def _decimals(costs: Floats) -> int | None:
+    """The number of decimals of all costs, apart from rounding; None if it is above `MOST_DECIMALS`."""
+    for decimals in range(MOST_DECIMALS + 1):
+        scaled = costs * 10**decimals
+        if (np.abs(scaled - np.rint(scaled)) <= 1e-9 + 1e-12 * np.abs(scaled)).all():
+            return decimals
+    return None
+
+
+Method = Callable[[LearnedExits, ExitSample], ExitPolicy]
+"""A way to choose a policy by rows that it may see."""
+
+
+class HeldOutPolicies(NamedTuple):
+    """What policies do on rows that they were not learned from."""
+
+    # cost, loss, judged: shape (N,): each row's cost, loss, and `ExitSample.judged` loss.
+    cost: Floats
+    loss: Floats
+    judged: Floats
+    weights: Floats  # shape (N,)
+
+    def mean(self, amounts: Floats) -> float:
+        """The weighted mean over the rows."""
+        return float(amounts @ self.weights / self.weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFitted:
+    """Levels and optima learned without a fold of the rows, for every fold."""
+
+    sample: ExitSample
+    # the held-out rows of each fold, and what was learned without them.
+    folds: tuple[tuple[NDArray[np.int64], LearnedExits], ...]
+    lam: Floats  # shape (P,), ascending: prices of cost for curves
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be computed again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def held_out(self, method: Method) -> HeldOutPolicies:
+        """Every row under the policy that a method chooses without the row's fold."""
+        n = self.sample.n_rows
+        cost, loss, judged = np.empty(n), np.empty(n), np.empty(n)
+        everyone = np.arange(n)
+        for rows, learned in self.folds:
+            policy = method(learned, self.sample.take(np.setdiff1d(everyone, rows)))
+            part = self.sample.take(rows)
+            stage, place = policy.stop_stages(part.doubt), np.arange(rows.size)
+            cost[rows] = part.cost[stage, place] + part.once[policy.last_stage]
+            loss[rows], judged[rows] = part.loss[stage, place], part.judged[stage, place]
+        return HeldOutPolicies(cost, loss, judged, self.sample.weights)
+
+    def at_lam(self, lam: float) -> HeldOutPolicies:
+        """The optima for a price of cost."""
+        return self.held_out(lambda learned, _: learned.policy(learned.path.row_at_lam(lam)))
+
+    @cached_property
+    def curve(self) -> tuple[HeldOutPolicies, ...]:
+        """`at_lam` for every point."""
+        return tuple(self.at_lam(float(lam)) for lam in self.lam)
+
+    def area(self, costs: Floats) -> float:
+        """Mean over some costs of the least mean judged loss for at most that cost; the largest where no policy is that cheap."""
+        cost, loss = (np.array([h.mean(getattr(h, name)) for h in self.curve]) for name in ("cost", "judged"))
+        least = np.array([loss[cost <= c].min(initial=np.inf) for c in costs])
+        return float(np.where(np.isfinite(least), least, loss.max()).mean())
+
+
+def cross_fit(sample: ExitSample, learned: LearnedExits, *, n_levels: int, rng: np.random.RandomState) -> CrossFitted:
+    """Learn levels and policies again on all folds but one, for every fold.
+
+    `learned`: from all rows. Doubt and stack have few coefficients and stay the same for all folds.
+    """
+    lams = learned.path.lam
+    wanted = np.unique(np.quantile(np.sort(lams), np.linspace(0, 1, min(MOST_POINTS, lams.size)), method="nearest"))
+    splitter = KFold(min(FOLDS, sample.n_rows), shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
+    folds = tuple(
+        (held_out, solve_exits(sample.take(rows), learned.doubt, learned.stack, n_levels=n_levels, certificate=False))
+        for rows, held_out in splitter.split(np.arange(sample.n_rows))
+    )
+    return CrossFitted(sample, folds, wanted)

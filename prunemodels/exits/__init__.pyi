@@ -1,6 +1,0 @@
-"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
-
-from prunemodels.exits.evaluation import evaluate_exit_path as evaluate_exit_path
-from prunemodels.exits.exit_path import ExitPath as ExitPath, learn_exit_path as learn_exit_path
-from prunemodels.exits.stages import Stages as Stages
-from prunemodels.exits.table_preparation import prepared as prepared

@@ -1,0 +1,148 @@
+"""How much a stage doubts its own answer: one number for each row. Rows with larger doubts go on first.
+
+    margin:    1 - (largest probability - second largest)                              classification                     (1)
+    learned:   E[ saving_s | state_s ],   saving_s = what the last stage expects to save                               (2)
+               saving_s = p(favoured by the last stage) - p(favoured by stage s), p the last stage's probabilities      (3)
+               saving_s = (number of stage s - number of the last stage)^2                  regression
+    state_s:   margin, largest probability, or the number predicted; disagreement of the trees; change since the last stage
+
+(1) needs nothing to be learned. (2) is a ridge regression on piecewise linear functions of the state, for each stage but the
+last. It sees no label: (3) is the expected difference of the losses if the last stage is right about the probabilities, and has
+none of the labels' noise. It has some thirty coefficients, so the rows that it is learned from are doubted like new ones, and
+what is stated on them is what calling the fitted object gives. (2) is the only doubt for regression, where a prediction alone
+does not tell how good it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prunemodels.stages.stages import StageOutput, StageTable
+
+DoubtName = Literal["margin", "learned"]
+Floats = NDArray[np.float64]
+
+KNOTS = 7
+"""Knots of (2) for each number of the state, at its quantiles."""
+
+RIDGE = 10.0
+"""Weight of the ridge of (2), in rows; the columns have variance 1."""
+
+
+Doubt = Callable[[int, StageOutput, StageOutput | None], Floats]
+"""From a stage, its output and that of the stage before (None for the first stage) to the doubts of these rows, shape (rows,)."""
+
+
+@dataclass(frozen=True)
+class MarginDoubt:
+    """The margin, (1)."""
+
+    def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> Floats:
+        """See `Doubt`."""
+        return 1.0 - _margin(now.value)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedDoubt:
+    """(2) for each stage but the last: ``base + hinges(state) @ slope``."""
+
+    knots: Floats  # shape (S - 1, KNOTS, 4): of the four numbers of the state
+    slope: Floats  # shape (S - 1, 4 (KNOTS + 1))
+    base: Floats  # shape (S - 1,)
+
+    def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> Floats:
+        """See `Doubt`."""
+        terms = _hinges(state(now, before), self.knots[s])
+        found = np.full(len(terms), self.base[s])
+        for term, slope in zip(terms.T, self.slope[s], strict=True):  # term by term: a row's doubt does not depend on other rows
+            found += term * slope
+        return found
+
+
+def learn_doubt(name: DoubtName, table: StageTable, weights: Floats) -> Doubt:
+    """A doubt.
+
+    `table`: the outputs from which it is learned. `weights`: shape (N,): of the rows.
+    """
+    if name == "margin":
+        return MarginDoubt()
+    fitted = [_fitted(state(*pair), expected_saving(table, s), weights) for s, pair in enumerate(_pairs(table))]
+    empty = np.zeros((0, KNOTS, 4)), np.zeros((0, 4 * (KNOTS + 1))), np.zeros(0)
+    knots, slope, base = (np.array(part) for part in zip(*fitted, strict=True)) if fitted else empty
+    return LearnedDoubt(knots, slope, base)
+
+
+def doubts_of(doubt: Doubt, table: StageTable) -> Floats:
+    """Doubts of the rows of a table at every stage but the last, shape (S - 1, N)."""
+    found = [doubt(s, *pair) for s, pair in enumerate(_pairs(table))]
+    return np.array(found, dtype=np.float64).reshape(-1, table.n_rows)
+
+
+def aligned(doubt: Floats, fold: NDArray[np.int64]) -> Floats:
+    """Doubts by stages of other folds, on the scale of the stages that predict: each becomes the one of equal rank there.
+
+    Models of different folds are sure in different ways; a stage that reads nothing doubts all rows of a fold alike. A threshold
+    is meant for the stages that predict, and should send on the same share of any fold.
+
+    `doubt`: shape (S - 1, N). `fold`: shape (N,): 0 for rows doubted by the stages that predict.
+    """
+    found = doubt.copy()
+    own = np.flatnonzero(fold == 0)
+    for other in np.unique(fold[fold != 0]).tolist() if own.size else []:
+        rows = np.flatnonzero(fold == other)
+        place = np.floor((np.arange(rows.size) + 0.5) * own.size / rows.size).astype(np.int64)
+        for s in range(len(doubt)):
+            found[s, rows[np.argsort(doubt[s, rows], kind="stable")]] = np.sort(doubt[s, own])[place]
+    return found
+
+
+def _hinges(rows: Floats, knots: Floats) -> Floats:
+    """The numbers of a state, and by how much they exceed each knot: shape (rows, 4 (KNOTS + 1))."""
+    return np.column_stack([rows, *np.maximum(rows[None] - knots[:, None], 0.0)])
+
+
+def _fitted(rows: Floats, saving: Floats, weights: Floats) -> tuple[Floats, Floats, float]:
+    """Knots, slope and base of (2) for one stage."""
+    knots = np.quantile(rows, np.arange(1, KNOTS + 1) / (KNOTS + 1), axis=0)
+    terms, share = _hinges(rows, knots), weights / weights.sum()
+    centre, mean = share @ terms, float(share @ saving)
+    unit = np.sqrt(share @ (terms - centre) ** 2)
+    unit[unit == 0] = 1.0
+    columns = (terms - centre) / unit
+    square = (columns * share[:, None]).T @ columns + RIDGE / len(rows) * np.eye(columns.shape[1])
+    slope = np.linalg.solve(square, (columns * share[:, None]).T @ (saving - mean)) / unit
+    return knots, slope, mean - float(slope @ centre)
+
+
+def expected_saving(table: StageTable, s: int) -> Floats:
+    """(3) for every row, shape (N,), >= 0."""
+    value, last = table.value[s], table.value[-1]
+    if value.shape[1] == 1:
+        return np.asarray((value[:, 0] - last[:, 0]) ** 2)
+    favoured = np.take_along_axis(last, value.argmax(axis=1)[:, None], axis=1)[:, 0]
+    return np.asarray(last.max(axis=1) - favoured)
+
+
+def _pairs(table: StageTable) -> list[tuple[StageOutput, StageOutput | None]]:
+    """The output of each stage but the last, with the output of the stage before it."""
+    outputs = [StageOutput(value, spread) for value, spread in zip(table.value, table.spread, strict=True)]
+    return [(outputs[s], outputs[s - 1] if s else None) for s in range(table.n_stages - 1)]
+
+
+def state(now: StageOutput, before: StageOutput | None) -> Floats:
+    """state_s: what is known once a stage has predicted, shape (rows, 4)."""
+    value = now.value
+    change: Any = np.zeros(len(value)) if before is None else np.abs(value - before.value).sum(axis=1) / value.shape[1]
+    sure = [value[:, 0], np.zeros(len(value))] if value.shape[1] == 1 else [_margin(value), value.max(axis=1)]
+    return np.column_stack([*sure, now.spread, change])
+
+
+def _margin(value: Floats) -> Floats:
+    """Largest less second largest."""
+    two = np.partition(value, -2, axis=1)[:, -2:]
+    return np.asarray(two[:, 1] - two[:, 0])

@@ -1,0 +1,160 @@
+"""A user's table as it is: words, categories, times and missing values beside numbers.
+
+A table of numbers alone is cast as scikit-learn's trees do, see `prunemodels.models.labelled_samples`. One with any other column
+is never cast: stages read its columns with the types that it has. The cascade keeps the names of these types. Rows to predict,
+from a file or from suppliers, may hold the same values in other types, and get those of the training rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
+
+from formulations.errors import InvalidInputError
+from prunemodels.models.labelled_samples import Sample, check_distinct_columns, training_sample, weights_of
+from prunemodels.stages.table_preparation import all_read, as_floats, is_numeric, kind_of, level_words
+from prunemodels.stages.tree_stages import TreeStages
+
+FEWEST_TO_JUDGE = 20
+"""With fewer values a column is not taken for one of identifiers."""
+
+OWN_SHARE = 0.9
+"""Words are identifiers if the number of different ones is above this share of the rows."""
+
+NONE = ", None"
+"""Behind the type of a column of objects whose missing cells are all None: encoders tell None from NaN."""
+
+
+def cascade_sample(cascade: Any, X: Any, y: Any, sample_weight: Any) -> Sample:
+    """The training sample of a cascade. Sets its ``n_features_in_`` and ``feature_names_in_``; ``numeric_``: whether the rows are
+    cast to numbers; and ``column_types_``, of a table that is not.
+    """
+    table = pandas_of(X)
+    cascade.numeric_, cascade.column_types_ = is_numeric(table), None
+    if cascade.numeric_:
+        return training_sample(cascade, X, y, sample_weight)
+    _check_columns(table)
+    validate_data(cascade, table, skip_check_array=True)
+    cascade.column_types_ = [_type_of(column) for _, column in table.items()]
+    y = _check_y(y, multi_output=False, y_numeric=not is_classifier(cascade), estimator=cascade)
+    if is_classifier(cascade):
+        check_classification_targets(y)
+    check_consistent_length(table, y)
+    return Sample(table, y, weights_of(sample_weight, table))
+
+
+def raw_rows(cascade: Any, X: Any) -> pd.DataFrame:
+    """Rows for a cascade whose training rows were not cast, as a table with the types of the training rows."""
+    table = pandas_of(X)
+    if not isinstance(table, pd.DataFrame):
+        raise InvalidInputError(
+            f"X is a {type(X).__name__}, the cascade was trained on a table; give one with the columns "
+            f"{cascade.feature_names_in_.tolist()[:6]} ..."
+        )
+    validate_data(cascade, table, reset=False, skip_check_array=True)
+    return with_types(table, cascade.column_types_)
+
+
+def reads_raw_columns(cascade: Any) -> bool:
+    """Whether the rows of a fitted cascade may hold more than numbers: it was trained on such a table, or along a pipeline."""
+    stages = cascade.stages_
+    return cascade.column_types_ is not None or (isinstance(stages, TreeStages) and stages.ensemble.made is not None)
+
+
+def identifiers(table: pd.DataFrame) -> list[str]:
+    """The columns that look like identifiers, which say nothing about new rows: words of which nearly each row has its own, and
+    whole numbers that are all different and lie close together.
+    """
+    found = []
+    for name, column in table.items():
+        kind, present = kind_of(column, name), column.dropna()
+        distinct = present.nunique()
+        if len(present) < FEWEST_TO_JUDGE:
+            continue
+        if kind == "category" and distinct > OWN_SHARE * len(present):
+            found.append(str(name))
+        if kind == "number" and distinct == len(present):
+            numbers = as_floats(pd.Series(pd.to_numeric(present)))
+            whole = bool((numbers == np.rint(numbers)).all())
+            if whole and np.ptp(numbers) < len(present) / OWN_SHARE:
+                found.append(str(name))
+    return found
+
+
+def pandas_of(X: Any) -> Any:
+    """Tables of polars and Arrow as tables of pandas; everything else as it is."""
+    return X.to_pandas() if hasattr(X, "to_pandas") else X
+
+
+def with_types(table: pd.DataFrame, types: Sequence[str], columns: Collection[int] | None = None) -> pd.DataFrame:
+    """The table with columns of given types.
+
+    `columns`: the places of the columns to convert; None: all.
+    """
+    found = table.copy(deep=False)
+    for f in range(len(types)) if columns is None else columns:
+        column = table.iloc[:, f]
+        if _type_of(column) != types[f]:
+            found.isetitem(f, _converted(column, types[f]).array)
+    return found
+
+
+def _type_of(column: pd.Series[Any]) -> str:
+    if column.dtype != object:
+        return "category" if isinstance(column.dtype, pd.CategoricalDtype) else str(column.dtype)
+    missing = column[column.isna()]
+    return f"object{NONE}" if len(missing) and all(value is None for value in missing) else "object"
+
+
+def _converted(column: pd.Series[Any], kind: str) -> pd.Series[Any]:
+    dtype: Any = kind  # the stubs of pandas list its names
+    if kind.startswith("object"):
+        column = column.astype(object)
+        return column.where(column.notna(), None) if kind.endswith(NONE) else column
+    if kind in ("str", "string"):
+        return pd.Series(level_words(column), index=column.index, dtype=object).astype(dtype)
+    if kind in ("bool", "boolean"):
+        return column.infer_objects()
+    if kind.startswith("datetime64"):
+        times: Any = all_read(column, _parsed(column, kind), kind)
+        return (times if "," in kind else times.dt.tz_convert(None)).astype(dtype)  # type: ignore[no-any-return]
+    if kind.startswith(("category", "timedelta64", "period")):
+        return column.astype(dtype)
+    numbers = all_read(column, _parsed(column, kind), kind)
+    gaps = kind.startswith(("int", "uint")) and bool(numbers.isna().any())  # these types have no missing value
+    return numbers if gaps or column.dtype != object else numbers.astype(dtype)
+
+
+def misfits(column: pd.Series[Any], kind: str) -> dict[int, str]:
+    """Why some cells of a column cannot get the type that it had in training, by their place; infinite numbers cannot either."""
+    read = _parsed(column, kind)
+    if read is None:
+        return {}
+    infinite = np.isinf(as_floats(read)) if pd.api.types.is_numeric_dtype(read.dtype) else np.zeros(len(read), dtype=bool)
+    wrong = np.flatnonzero((read.isna() & column.notna()).to_numpy() | infinite)
+    return {i: f"is {column.iloc[i]!r}, in training the column held {kind}" for i in wrong.tolist()}
+
+
+def _parsed(column: pd.Series[Any], kind: str) -> Any:
+    """The cells as times or numbers, missing where they are none; None for types that take any cell."""
+    if kind.startswith("datetime64"):
+        return pd.to_datetime(column, utc=True, errors="coerce")
+    takes_any = kind.startswith(("object", "str", "bool", "category", "timedelta64", "period"))
+    return None if takes_any else pd.to_numeric(column, errors="coerce")
+
+
+def _check_columns(table: pd.DataFrame) -> None:
+    check_distinct_columns(table)
+    for name, column in table.items():
+        if kind_of(column, name) == "number":
+            infinite = np.flatnonzero(np.isinf(as_floats(column)))
+            if infinite.size:
+                raise InvalidInputError(
+                    f"the column {name!r} is infinite in the row {table.index[infinite[0]]!r}; clip it, or leave the cell empty"
+                )

@@ -1,0 +1,124 @@
+"""Stages that walk the same trees deeper: nested prunings of one forest.
+
+    split h is kept from stage first_stage_h on,      first_stage_h >= first_stage of its parent                          (1)
+    value_s(x) = mean over the trees of the fractions (or the mean) at the node where x ends at stage s                   (2)
+
+By (1) what a row buys for stage s is among what it buys for stage s + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.nested_prunings import NestedPrunings
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems, Price
+from formulations.instance.cost_sample import evaluation_prices
+from formulations.instance.ensemble import Ensemble, Task
+from formulations.instance.routing import features_of, leaves_of
+from prunemodels.models.costs import staged_example_costs
+from prunemodels.models.forests.reading import check_columns
+from prunemodels.models.libraries.model_forest import pruned_ends
+from prunemodels.stages.stages import StageOutput
+
+
+@dataclass(frozen=True, eq=False)
+class TreeStages:
+    """Trees with (1) and (2), as `Stages`."""
+
+    ensemble: Ensemble
+    # items, evaluation: prices, see `PruningProblem`.
+    items: CostItems
+    evaluation: tuple[Price, ...]
+    # shape (n,): the first stage at which a split is kept; S for leaves and for splits that no stage keeps.
+    first_stage: NDArray[np.int32]
+    n_stages: int
+
+    def __post_init__(self) -> None:
+        e = self.ensemble
+        early = np.flatnonzero(e.is_split & (e.parent >= 0) & (self.first_stage < self.first_stage[e.parent]))
+        if early.size:
+            h = int(early[0])
+            raise InvalidInputError(
+                f"stages are not nested: split {h} is kept from stage {self.first_stage[h]} on, its parent from stage "
+                f"{self.first_stage[e.parent[h]]} on; a split needs its parent"
+            )
+
+    def __repr__(self) -> str:
+        return f"TreeStages({self.n_stages} stages, {self.ensemble.n_trees} trees)"
+
+    @property
+    def task(self) -> Task:
+        """See `Stages`."""
+        return self.ensemble.task
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """See `Stages`."""
+        return self.ensemble.classes
+
+    @property
+    def split_prices(self) -> tuple[Fraction, ...]:
+        """The price of evaluating one split on each feature, exactly."""
+        return evaluation_prices(list(self.evaluation), self.ensemble)
+
+    @property
+    def once(self) -> NDArray[np.float64]:
+        """See `Stages`."""
+        if not self.items.paid_once.any():
+            return np.zeros(self.n_stages)
+        price, split = np.where(self.items.paid_once, self.items.price, 0.0), self.ensemble.is_split
+        tested = [np.unique(self.ensemble.feature[split & (self.first_stage <= s)]).tolist() for s in range(self.n_stages)]
+        return np.array([price[self.items.needs_of(features).any(axis=0)].sum() for features in tested])
+
+    def costs(self, X: Any) -> NDArray[np.float64]:
+        """See `Stages`."""
+        check_columns(X, self.ensemble.names_to_check)
+        return staged_example_costs(
+            self.ensemble, X, self.items, self.first_stage, self.n_stages, evaluation_cost=list(self.evaluation)
+        )
+
+    def output(self, s: int, X: Any) -> StageOutput:
+        """See `Stages`."""
+        e = self.ensemble
+        check_columns(X, e.names_to_check)
+        rows = features_of(e, X)
+        return self.output_at(pruned_ends(e, self.first_stage <= s)[leaves_of(e, rows)])
+
+    def output_at(self, leaves: NDArray[np.int32]) -> StageOutput:
+        """The mean (2) of rows that end at these nodes, shape (T, rows), and how far the trees disagree on what it favours."""
+        value, n_trees = self.ensemble.value, self.ensemble.n_trees
+        total = np.zeros((leaves.shape[1], value.shape[1]))
+        squares = np.zeros_like(total)
+        for t in range(n_trees):
+            one = value[leaves[t]]
+            total += one
+            squares += one**2
+        mean = total / n_trees
+        favoured = mean.argmax(axis=1)[:, None]
+        variance = np.take_along_axis(squares / n_trees - mean**2, favoured, axis=1)[:, 0]
+        return StageOutput(mean, np.sqrt(np.maximum(variance, 0.0)))
+
+
+def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.bool_]]) -> TreeStages:
+    """Nested prunings of one forest, the cheapest first.
+
+    `prunings`: whose instance has the trees and the prices. `kept_from`: the splits kept at each stage, each a superset of those
+    of the stage before.
+    """
+    problem = prunings.problem
+    e = problem.ensemble
+    first = np.full(e.n_nodes, len(kept_from), dtype=np.int32)
+    for s in range(len(kept_from) - 1, -1, -1):
+        later = kept_from[s + 1] if s + 1 < len(kept_from) else e.is_split
+        lost = np.flatnonzero(kept_from[s] & ~later)
+        if lost.size:
+            raise InvalidInputError(f"stages are not nested: split {lost[0]} is kept at stage {s} and not at stage {s + 1}")
+        first[kept_from[s]] = s
+    return TreeStages(e, problem.costs, problem.usage.evaluation, first, len(kept_from))

@@ -1,0 +1,255 @@
+"""Cascades that find their own sets of items, in one chain or parted by regions; a search that is stopped goes on."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pickle
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, make_classification, make_regression
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import prunemodels as pm
+from proofs_checks import check_closure_path
+from prunemodels.cascades import budget_cascade, chains, elimination
+from prunemodels.cascades.evaluation import stops_of
+from tests.prunemodels.cascades.tables import ITEMS
+
+X, Y = make_classification(240, 5, n_informative=3, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=1)
+Y = np.array(["no", "yes", "maybe"])[Y]
+XR, YR = make_regression(200, 4, n_informative=2, noise=5.0, random_state=0)
+YR = YR / YR.std()
+QUICK: dict[str, Any] = {"doubt": "margin", "n_levels": 4, "cv": 2, "random_state": 0}
+
+
+def tree(depth: int = 3) -> Any:
+    return DecisionTreeClassifier(max_depth=depth)
+
+
+def fitted(**options: Any) -> Any:
+    """On the rows above, with whatever options."""
+    return pm.BudgetCascadeClassifier(**{"estimator": tree(), "costs": ITEMS["plain"], **QUICK, **options}).fit(X, Y)
+
+
+@pytest.mark.parametrize("prices", ITEMS)
+def test_sets_are_nested_and_of_whole_items(prices: str) -> None:
+    """Each stage reads all that its items allow, more than the one before, and pays for them all; a budget is kept.
+
+    The first stage is what is free; an item that no column needs is in no set.
+    """
+    items = ITEMS[prices]
+    model = fitted(costs=items, lam=0.0)
+    sets = [set(names) for names, _ in model.item_sets_]
+    for fewer, more in itertools.pairwise(model.stages_.bought()):
+        assert (fewer <= more).all()
+    assert not any("unneeded" in names for names in sets)
+    names = list(items.names)
+    for s, (columns, bought) in enumerate(zip(model.stages_.features, model.stages_.bought(), strict=True)):
+        has = {m for m in range(items.n_items) if bought[m]}
+        free = {m for m in range(items.n_items) if items.price[m] == 0}
+        assert columns.tolist() == [f for f, needs in enumerate(items.needs) if set(needs) <= has | free]
+        assert {m for f in columns.tolist() for m in items.needs[f]} == has
+        assert {names[m] for m in has} in sets
+        if s == 0:
+            assert all(items.price[m] == 0 for m in has)
+    assert model.stages_.features[-1].tolist() == list(range(5))
+    assert check_closure_path(model.exit_path_.closures).holds is True
+    np.testing.assert_array_equal(model.prediction_cost(X), model.stages_.prices()[model.stop_stages(X)])
+    exits, k = model.exit_path_, model.row_
+    assert (model.held_out_cost_, model.held_out_error_) == (exits.held_out_cost[k], exits.held_out_error[k])
+    budget = float(exits.cost[[-1, 0]] @ [0.6, 0.4])
+    assert model.at_cost(budget).cost_ <= budget
+
+
+def test_the_least_missed_item_goes_first() -> None:
+    """One column decides all: it goes last, whatever its place, unless its price is out of all proportion."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 4))
+    y = rows[:, 2] > 0
+    model = pm.BudgetCascadeClassifier(tree(), 1, budget=1.0, **QUICK).fit(rows, y)
+    assert model.stages_.features[1].tolist() == [2]
+    assert (model.predict(rows) == y).mean() > 0.95
+    assert model.cost_ <= 1.0
+
+
+def test_so_many_stages_at_most() -> None:
+    """The first and the last set stay."""
+    model = fitted(costs=1, n_stages=3, lam=0.0)
+    assert model.stages_.n_stages == 3
+    assert model.stages_.prices()[[0, -1]].tolist() == [0, 5]
+
+
+def test_the_same_seed_gives_the_same_cascade() -> None:
+    """And a clone, and a pickled one; the estimator that was given stays unfitted, its seed unset."""
+    estimator = tree()
+    one, two = (fitted(estimator=estimator, budget=2.0, doubt="auto", n_stages=4) for _ in range(2))
+    for other in (two, clone(one).fit(X, Y), pickle.loads(pickle.dumps(one))):
+        np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+        assert one.item_sets_ == other.item_sets_
+    assert estimator.random_state is None
+    assert not hasattr(estimator, "tree_")
+
+
+def test_tables_arrays_and_sparse_rows_are_one() -> None:
+    """The same cascade from a named table, an array and a sparse matrix."""
+    table = pd.DataFrame(X, columns=list("abcde"))
+    prices = dict(zip("abcde", [1, 2, 0, 0.5, 3], strict=True))
+    dense = fitted(costs=[1, 2, 0, 0.5, 3], budget=2.0)
+    by_name = pm.BudgetCascadeClassifier(tree(), prices, budget=2.0, **QUICK).fit(table, Y)
+    thin = pm.BudgetCascadeClassifier(tree(), list(prices.values()), budget=2.0, **QUICK).fit(sparse.csr_array(X), Y)
+    np.testing.assert_array_equal(dense.predict(X), by_name.predict(table))
+    np.testing.assert_array_equal(dense.predict(X), thin.predict(sparse.csr_array(X)))
+    assert next(names for names, _ in by_name.item_sets_) == tuple("abcde")
+
+
+def test_one_division_of_many_rows() -> None:
+    """From 5,000 rows on a part is kept apart once; the stages have seen the other part."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(5_000, 6))
+    y = rows[:, 0] + 0.5 * rng.normal(size=5_000) > 0
+    options: dict[str, Any] = {"doubt": "margin", "n_levels": 4, "budget": 1.0, "random_state": 0, "validation_fraction": 0.2}
+    once = pm.BudgetCascadeClassifier(tree(2), 1, n_stages=3, **options).fit(rows, y)
+    assert once.exit_path_.n == 1_000
+    assert once.stages_.models[-1].tree_.n_node_samples[0] == 4_000
+
+
+@pytest.fixture
+def examples():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:250, :8], y[:250]
+
+
+def _cascade(place, **more):
+    settings = {"costs": [1, 2, 1, 3, 1, 1, 2, 1], "budget": 3, "random_state": 0, "checkpoint": place, **more}
+    return pm.BudgetCascadeClassifier(DecisionTreeClassifier(min_samples_leaf=10, random_state=0), **settings)
+
+
+def test_a_stopped_search_goes_on_where_it_was_and_ends_as_an_unbroken_one(examples, tmp_path, monkeypatch):
+    """Ctrl-C in the middle loses at most one step; the sets, and so the model, are those of a fit that was not stopped."""
+    made, steps, original = [], [], elimination.SetSearch.smaller
+
+    def counted(self, *args):
+        made.append(1)
+        return original(self, *args)
+
+    monkeypatch.setattr(elimination.SetSearch, "smaller", counted)
+    whole = _cascade(None).fit(*examples)
+
+    def interrupted(self, *args):
+        steps.append(1)
+        if len(steps) == 1:  # a second search is refused while this one is at work
+            with pytest.raises(pm.errors.BrokenFileError, match=r"another run, process \d+, is writing .*found\.sets"):
+                _cascade(place).fit(*examples)
+        if len(steps) == 4:
+            raise KeyboardInterrupt
+        return original(self, *args)
+
+    monkeypatch.setattr(elimination.SetSearch, "smaller", interrupted)
+    place = tmp_path / "found.sets"
+    with pytest.raises(KeyboardInterrupt):
+        _cascade(place).fit(*examples)
+    with np.load(place) as held:
+        assert json.loads(str(held["figures"])) == {"sets": 4}  # all items, and three steps
+    resumed = _cascade(place).fit(*examples)
+    assert len(steps) - 4 == len(made) - 3  # the three steps that were kept are not made again
+    assert resumed.item_sets_ == whole.item_sets_
+    assert (resumed.predict_proba(examples[0]) == whole.predict_proba(examples[0])).all()
+
+
+def test_a_checkpoint_of_other_examples_or_settings_is_refused(examples, tmp_path):
+    """The fingerprint covers examples, labels, prices and the estimator; the file stays as it was, also one that is none."""
+    X, y = examples
+    place = tmp_path / "found.sets"
+    _cascade(place).fit(X, y)
+    before = place.read_bytes()
+    others = [
+        lambda: _cascade(place).fit(X + 1, y),
+        lambda: _cascade(place).fit(X, 1 - y),
+        lambda: _cascade(place, costs=2).fit(X, y),
+        lambda: _cascade(place, random_state=1).fit(X, y),
+        lambda: _cascade(place).set_params(estimator__min_samples_leaf=11).fit(X, y),
+        lambda: _cascade(place).fit(X, y, sample_weight=np.linspace(1, 2, len(y))),
+    ]
+    for other in others:
+        with pytest.raises(pm.errors.InvalidInputError, match="belongs to another instance, or to other options"):
+            other()
+    assert place.read_bytes() == before
+    place.write_text("{")
+    with pytest.raises((pm.errors.BrokenFileError, pm.errors.InvalidInputError), match="delete it"):
+        _cascade(place).fit(X, y)
+    assert place.read_text() == "{"
+
+
+PRICES = [0.125, 0.125, 1, 1, 1, 1]
+NAMES = list("abcdef")
+
+
+def quadrants(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """The signs of a and b say which one of the columns c to f decides, and how many rows are positive there."""
+    X = np.random.default_rng(seed).uniform(-1, 1, (n, 6)).round(3)
+    quadrant = 2 * (X[:, 0] > 0) + (X[:, 1] > 0)
+    decisive = X[np.arange(n), 2 + quadrant]
+    return pd.DataFrame(X, columns=NAMES), (decisive > np.array([-0.6, -0.2, 0.2, 0.6])[quadrant]).astype(int)
+
+
+@cache
+def with_regions(kind: str) -> Any:
+    """With as few rows and stages as regions can have; trained and judged on given rows."""
+    X, y = quadrants(4000, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(budget_cascade, "FEWEST_ROWS", 1000)
+        patch.setattr(chains, "MEETING", 6)
+        if kind == "classes":
+            tree: Any = DecisionTreeClassifier(max_depth=7, min_samples_leaf=30)
+            model = pm.BudgetCascadeClassifier(tree, PRICES, lam=0.0, doubt="margin", n_levels=8, random_state=0)
+        else:
+            tree = DecisionTreeRegressor(max_depth=7, min_samples_leaf=5)
+            model = pm.BudgetCascadeRegressor(tree, PRICES, lam=0.0, n_levels=8, random_state=0)
+        return model.fit(X[:2500], y[:2500], X_valid=X[2500:], y_valid=y[2500:])
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_the_purchases_of_a_region_are_those_that_help_there(kind: str) -> None:
+    """Each quadrant needs a, b and one column more, for 1.25 in all; for the same error a chain must buy all six, for 4.25."""
+    model = with_regions(kind)
+    *chains, parted = model.exit_paths_
+    X, y = quadrants(2000, 1)
+
+    def error(path: Any, budget: float) -> float:
+        return float(np.mean((path.at_cost(budget).predict(X) - y) ** 2))
+
+    assert error(parted, 1.25) < 0.03
+    assert all(error(chain, 1.25) > 0.05 for chain in chains)
+    assert all(error(chain, 4.25) < 0.03 for chain in chains)
+    assert model.at_cost(1.25).exit_path_ is parted
+    bought = [chain.bought()[chain.prices() == 1.25][0] for chain in parted.stages.regions]
+    assert {int(np.flatnonzero(b[2:])[0]) for b in bought} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_it_costs_buys_and_is_kept_as_any_cascade(kind: str, tmp_path: Path) -> None:
+    """What is stated is what calling gives; on demand, from its file and row by row it predicts and pays the same."""
+    model, (X, y) = with_regions(kind).at_cost(1.1), quadrants(300, 2)
+    own = quadrants(4000, 0)[0][2500:]
+    assert len(model.stages_.regions) > 1
+    assert model.cost_ == pytest.approx(model.prediction_cost(own).mean(), rel=1e-12)
+    assert 1.05 < model.cost_ <= 1.1
+    assert pm.checks.check_closure_path(model.exit_path_.closures).holds
+    result = pm.OnDemandPredictor(model, acquire=pm.on_demand.from_table(X)).run(X.index)
+    np.testing.assert_array_equal(result.predictions, model.predict(X))
+    np.testing.assert_allclose(result.cost, model.prediction_cost(X))
+    pm.save_cascade(model, tmp_path / "tree.skops")
+    again = pm.load_cascade(tmp_path / "tree.skops")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(model.predict(X[7:8]), model.predict(X)[7:8])
+    stops = stops_of(model, X, y)
+    np.testing.assert_allclose(stops.items.price @ stops.bought, model.prediction_cost(X))
+    pm.write_report(tmp_path / "tree.html", model, X, y)
