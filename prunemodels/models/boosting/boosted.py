@@ -19,7 +19,7 @@ from formulations.instance.cost_items import EvaluationCost, exact
 from formulations.instance.cost_sample import in_order_of
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning, warn_if_empty
-from prunemodels.models.boosting.search import GRID_SIZE, BoostedSearch
+from prunemodels.models.boosting.search import BoostedSearch
 from prunemodels.models.costs import Costs
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model
@@ -109,7 +109,7 @@ def prune_boosted(
     search = _search(model, X, y, costs, sample_weight, evaluation_cost, rounds, solver, time_limit)
     if budget is None:
         return search.at(float(number))
-    lams = search.grid(GRID_SIZE)
+    lams = search.grid()
     search.sweep(lams)
     found = search.within(float(number), lams)
     return warn_if_empty(found, float(number), search.pool.visited)

@@ -43,6 +43,7 @@ from formulations.errors import SolverFailedError
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
+from prunemodels.models.boosting.params import DEFAULTS, BoostedParams
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
 from prunemodels.models.losses import SampleLoss
 
@@ -154,13 +155,6 @@ def _add_errors(  # type: ignore[no-untyped-def]
     return dropped
 
 
-SMALLEST_SHARE, SHARE_GROWTH = 1 / 64, 4.0
-"""The first share of the curvature that is tried, and the factor by which it grows after a failure."""
-
-NOTICEABLE_FALL = 1e-12
-"""A fall of (1) counts if it is at least this share of (1): less is rounding."""
-
-
 @dataclass(frozen=True, eq=False)
 class PricedPruning:
     """A pruning with its loss and its cost."""
@@ -196,26 +190,29 @@ def descend(
     solver: Solver,
     rounds: int,
     deadline: float = math.inf,
+    params: BoostedParams = DEFAULTS,
 ) -> Descent:
     """Lower (1) from the pruning that keeps the splits `start` on, by at most so many steps.
 
     The deadline, on the clock of ``time.perf_counter``, is checked before each problem is solved.
     """
     state = state_of(model, start)
-    points, last_share, solved = [point_of(model, state)], SMALLEST_SHARE, 0
+    points, last_share, solved = [point_of(model, state)], params.smallest_share, 0
     while len(points) <= rounds:
-        for share in _shares(last_share):
+        for share in _shares(last_share, params):
+            # a step: the best pruning for the majoriser at this share of the curvature
             if time.perf_counter() > deadline:
                 return Descent(tuple(points), False, solved)
             bound, _ = majorise(model, state, share)
             best = _minimiser(solver, bound, lam)
             solved += 1
             current = Pruning(bound, state.kept).value(lam)
-            if best.value(lam) >= current - NOTICEABLE_FALL * abs(current):
+            if best.value(lam) >= current - params.noticeable_fall * abs(current):
                 return Descent(tuple(points), True, solved)
+            # it is taken only if the objective (1) itself falls; else a larger share is tried
             tried = state_of(model, best.kept)
             point, last = point_of(model, tried), points[-1].value(lam)
-            if point.value(lam) < last - NOTICEABLE_FALL * abs(last):
+            if point.value(lam) < last - params.noticeable_fall * abs(last):
                 state, last_share = tried, share
                 points.append(point)
                 break
@@ -229,12 +226,12 @@ def point_of(model: OnRows, state: State) -> PricedPruning:
     return PricedPruning(state.kept, state.loss, model.usage.cost(state.kept))
 
 
-def _shares(last: float) -> Iterator[float]:
+def _shares(last: float, params: BoostedParams) -> Iterator[float]:
     """The shares of the curvature to try: from one step below the last that was accepted up to 1."""
-    share = max(SMALLEST_SHARE, last / SHARE_GROWTH)
+    share = max(params.smallest_share, last / params.share_growth)
     while share < 1.0:
         yield share
-        share *= SHARE_GROWTH
+        share *= params.share_growth
     yield 1.0
 
 

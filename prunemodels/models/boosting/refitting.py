@@ -32,9 +32,6 @@ from prunemodels.models.losses import SampleLoss
 STRENGTHS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 """The default values of k in (1)."""
 
-ITERATIONS = 200
-"""Largest number of iterations of L-BFGS or lsqr for each k, which starts from the result of the k before."""
-
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
@@ -84,13 +81,17 @@ def corrections(
     weight: NDArray[np.float64],
     strength: float,
     start: NDArray[np.float64],
+    iterations: int = 200,
 ) -> NDArray[np.float64]:
-    """The minimiser of (1) at k = `strength`, shape (leaves,), found from `start`; F is `margins`, w is `weight` >= 0."""
+    """The minimiser of (1) at k = `strength`, shape (leaves,), found from `start` by L-BFGS or lsqr.
+
+    F is `margins`, w is `weight` >= 0.
+    """
     w = weight / weight.mean()
     if loss.loss.kind == "squared_error":
         root = np.sqrt(w)
         A, b = leaves.indicators[0].multiply(root[:, None]).tocsr(), root * (loss.targets[:, 0] - margins[:, 0])
-        found = lsqr(A, b, damp=np.sqrt(strength), x0=start, atol=1e-10, btol=1e-10, iter_lim=ITERATIONS)[0]
+        found = lsqr(A, b, damp=np.sqrt(strength), x0=start, atol=1e-10, btol=1e-10, iter_lim=iterations)[0]
         return np.asarray(found, dtype=np.float64)
     penalty, n = strength * loss.curvature, float(len(w))
 
@@ -99,7 +100,7 @@ def corrections(
         value = float(w @ loss.values(F)) + penalty / 2.0 * float(delta @ delta)
         return value / n, (leaves.gather(w[:, None] * loss.slopes(F)) + penalty * delta) / n
 
-    options: Any = {"maxiter": ITERATIONS, "maxcor": 20, "gtol": 1e-7, "ftol": 1e-10}
+    options: Any = {"maxiter": iterations, "maxcor": 20, "gtol": 1e-7, "ftol": 1e-10}
     return np.asarray(minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x, dtype=np.float64)
 
 

@@ -24,6 +24,7 @@ from formulations.answers.solution import Solver
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.boosting.descent import OnRows, Pool, PricedPruning, descend, point_of, state_of
+from prunemodels.models.boosting.params import DEFAULTS, BoostedParams
 from prunemodels.models.boosting.seeds import (
     SomeTrees,
     eliminate,
@@ -37,34 +38,23 @@ from prunemodels.models.boosting.seeds import (
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.losses import SampleLoss
 
-LAMBDA_RANGE = 100.0
-"""Largest over smallest positive lambda of a trade-off's default grid."""
-
-GRID_SIZE, BISECTIONS = 12, 8
-"""Number of lambdas in the grid for one lambda or a budget, and of bisections of lambda that follow for a budget."""
-
-PASSES = 3
-"""Number of descents for each lambda from the pool's best, which other lambdas may improve; none where that is stationary."""
-
-SWEPT_PREFIXES = 4
-"""How many prefixes of the rounds, all rounds among them, are swept."""
-
-ELIMINATED_PREFIXES = 8
-"""From how many prefixes of the rounds, all rounds among them, items are eliminated."""
-
-PART_PASSES, PART_BISECTIONS = 2, 4
-"""For a budget: passes of descents inside parts around the best pruning, and bisections of lambda in each part."""
-
 
 class BoostedSearch:
     """The search for one model and sample; `prune_boosted` documents the parameters."""
 
     def __init__(
-        self, forest: ModelForest, usage: Usage, loss: SampleLoss, rounds: int, solver: Solver, time_limit: float
+        self,
+        forest: ModelForest,
+        usage: Usage,
+        loss: SampleLoss,
+        rounds: int,
+        solver: Solver,
+        time_limit: float,
+        params: BoostedParams = DEFAULTS,
     ) -> None:
         self.started = time.perf_counter()
         self.deadline = self.started + time_limit
-        self.rounds, self.solver, self.solved = rounds, solver, 0
+        self.rounds, self.solver, self.params, self.solved = rounds, solver, params, 0
         self.pool, self.stationary = Pool(), set[tuple[PricedPruning, float]]()
         self.whole = SomeTrees.whole(forest, usage, loss)
         self.firsts = {self.whole.trees: self.whole}
@@ -101,9 +91,9 @@ class BoostedSearch:
         for point in self._prefixes():
             self._see(whole, point, rough=True)
         rounded = not whole.prices.exact
-        for trees in reversed(self._ends(ELIMINATED_PREFIXES)):
+        for trees in reversed(self._ends(self.params.eliminated_prefixes)):
             part = self.first(trees)
-            for point, taken in eliminate(part, self.deadline):
+            for point, taken in eliminate(part, self.deadline, self.params.most_steps):
                 self._see(part, point, rough=rounded)
                 if taken and part is whole:
                     self.eliminated.append(point)
@@ -123,17 +113,18 @@ class BoostedSearch:
             self.firsts[trees] = self.whole.inside(self.whole.forest.ensemble.is_split, trees)
         return self.firsts[trees]
 
-    def grid(self, n: int) -> list[float]:
-        """0 and n - 1 lambdas, geometrically spaced."""
+    def grid(self, n: int | None = None) -> list[float]:
+        """0 and n - 1 lambdas, geometrically spaced; default: as many as the grid for one lambda or a budget has."""
+        n, span = self.params.grid_size if n is None else n, self.params.lambda_range
         loss_saved = self.roots.loss - self.unpruned.loss
         if n == 1 or loss_saved <= 0 or self.unpruned.cost <= 0:
             return [0.0]
-        top = math.sqrt(LAMBDA_RANGE) / 3.0 * loss_saved / self.unpruned.cost
-        return [0.0, *np.geomspace(top / LAMBDA_RANGE, top, n - 1).tolist()]
+        top = math.sqrt(span) / 3.0 * loss_saved / self.unpruned.cost
+        return [0.0, *np.geomspace(top / span, top, n - 1).tolist()]
 
     def _descend(self, part: SomeTrees, start: NDArray[np.bool_], lam: float) -> tuple[NDArray[np.bool_], bool]:
         """One descent of a part, whose points go into the pool; the last pruning, and whether it is the start and stationary."""
-        found = descend(part, lam, start, solver=self.solver, rounds=self.rounds, deadline=self.deadline)
+        found = descend(part, lam, start, solver=self.solver, rounds=self.rounds, deadline=self.deadline, params=self.params)
         self.solved += found.solved
         end = None
         for point in found.points[1:]:
@@ -158,18 +149,18 @@ class BoostedSearch:
         kept = self.roots.kept
         for lam in reversed(rising):
             kept = self._descend(self.whole, kept, lam)[0]
-        for trees in reversed(self._ends(SWEPT_PREFIXES)):
+        for trees in reversed(self._ends(self.params.swept_prefixes)):
             part = self.first(trees)
             kept = part.forest.ensemble.is_split
             for lam in rising:
                 kept = self._descend(part, kept, lam)[0]
-        for _ in range(PASSES):
+        for _ in range(self.params.passes):
             for lam in rising:
                 self._improve(lam)
 
     def at(self, lam: float) -> BoostedPruning:
         """The pool's best for one lambda, after a sweep that includes it."""
-        self.sweep([*self.grid(GRID_SIZE), lam])
+        self.sweep([*self.grid(), lam])
         return self.answer(self.pool.best(lam), lam)
 
     def path(self, lams: Sequence[float], budgets: Sequence[float]) -> BoostedPath:
@@ -186,10 +177,10 @@ class BoostedSearch:
 
     def within(self, budget: float, lams: Sequence[float]) -> BoostedPruning:
         """The pool's pruning of lowest loss within the budget, after bisecting lambda between too dear and cheap enough."""
-        low, high = 0.0, LAMBDA_RANGE * max(1.0, *lams)
+        low, high = 0.0, self.params.lambda_range * max(1.0, *lams)
         for lam in sorted(lams):
             low, high = (lam, high) if self.pool.best(lam).cost > budget else (low, min(high, lam))
-        for _ in range(BISECTIONS if self.pool.best(0.0).cost > budget else 0):
+        for _ in range(self.params.bisections if self.pool.best(0.0).cost > budget else 0):
             lam = math.sqrt(low * high) if low > 0 else high / 4.0
             self._improve(lam)
             low, high = (lam, high) if self.pool.best(lam).cost > budget else (low, lam)
@@ -199,7 +190,7 @@ class BoostedSearch:
     def _search_parts(self, budget: float, lams: Sequence[float]) -> None:
         """Descend inside parts around the budget until its best pruning stays the same."""
         done = set[tuple[int, frozenset[int]]]()
-        for _ in range(PART_PASSES):
+        for _ in range(self.params.part_passes):
             best = self.pool.within(budget)
             for trees, items in self._parts_near(best, budget):
                 if (trees, items) not in done and time.perf_counter() <= self.deadline:
@@ -219,7 +210,7 @@ class BoostedSearch:
         """Descend inside a part, from all its splits, and bisect lambda towards a cost that equals the budget."""
         kept = self._descend(part, part.forest.ensemble.is_split, 0.0)[0]
         low, high = 0.0, top
-        for _ in range(PART_BISECTIONS if part.usage.cost(kept) > budget else 0):
+        for _ in range(self.params.part_bisections if part.usage.cost(kept) > budget else 0):
             lam = math.sqrt(low * high) if low > 0 else high / 16.0
             end = self._descend(part, kept, lam)[0]
             if part.usage.cost(end) > budget:

@@ -141,14 +141,11 @@ def single_features(part: SomeTrees) -> Iterator[NDArray[np.bool_]]:
         yield splits_with(usage, set(items))
 
 
-MOST_STEPS = 300
-"""Approximate limit on the steps of an elimination: with more items, each step removes several, the best ones by (2)."""
-
-
-def eliminate(part: SomeTrees, deadline: float) -> Iterator[tuple[PricedPruning, bool]]:
+def eliminate(part: SomeTrees, deadline: float, most_steps: int) -> Iterator[tuple[PricedPruning, bool]]:
     """All removals of an elimination that starts with all splits of a part, at integer prices; True: the step that it takes.
 
-    The deadline, on the clock of ``time.perf_counter``, is checked before each step.
+    About `most_steps` steps are taken: with more items, each removes several, the best ones by (2). The deadline, on the clock of
+    ``time.perf_counter``, is checked before each step.
     """
     usage, prices = part.usage, part.prices
     kept = usage.ensemble.is_split.copy()
@@ -162,13 +159,15 @@ def eliminate(part: SomeTrees, deadline: float) -> Iterator[tuple[PricedPruning,
         units = np.flatnonzero((users > 0) & (saved > 0))
         if not units.size:
             return
-        at_once = at_once or -(-units.size // MOST_STEPS)
+        at_once = at_once or -(-units.size // most_steps)
+        # every removal of one item is tried, and told
         tried = []
         for unit in units.tolist():
             remaining = effects.without(kept, unit)
             new_loss = mean_loss(part, without(part, kept, remaining, margins))
             yield PricedPruning(remaining, new_loss, float((cost - saved[unit].item()) * unit_price)), False
             tried.append(((new_loss - current_loss) / float(saved[unit]), unit))
+        # the best removals are carried out
         remaining, gone = kept, [unit for _, unit in sorted(tried)[:at_once]]
         for unit in gone:
             remaining = effects.without(remaining, unit)
