@@ -42,41 +42,15 @@ from scipy import sparse
 
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.loop import MasterAnswer
+from solvers.column_generation.params import ColumnParams
 from solvers.column_generation.pricing import Incumbent, TreePruning
 from solvers.column_generation.soft_prices import SoftPrices
-
-FIRST_ETA = 5.0
-"""The first eta: a split that a tree keeps fully gets exp(5) times the weight of one that it does not keep."""
-
-GROWTH, SHRINKAGE = 1.5, 0.5
-"""What eta is multiplied by after a serious step, and after a null step if (3) was not solved or the loss exceeds the promise."""
-
-SERIOUS = 0.1
-"""A step is serious if the bound rises by this part of what the model promised."""
-
-INNER_GAP = 0.1
-"""(3) is solved until it can fall by at most this part of what the model promises."""
-
-INNER_STEPS = 60
-"""Most evaluations of (3) in one solve."""
-
-FIRST_GAP = 1e-3
-"""As long as the centre has no bound, (3) is solved until it can fall by at most this part of the mixture's cost."""
-
-EXACTNESS = 1e-13
-"""Smaller differences, relative to the all-roots forest's value, are rounding."""
-
-MOST_IDLE, MOST_REFINED = 100, 1000
-"""So many steps without a new column end the run: of those in which the best bound does not rise, and of any kind."""
 
 LARGEST_STEP = 1e100
 """gamma grows to this at most; products with it do not overflow."""
 
 ROUNDING = 1e-14
 """Relative rounding error of F. Near the optimum a step may change (3) by less."""
-
-NEW_WEIGHT = 0.1
-"""The first weight of a new column in its tree's mixture."""
 
 
 class Bundle:
@@ -88,9 +62,10 @@ class Bundle:
         of the first centre, as in `BundleMaster`.
     """
 
-    def __init__(self, coupling: Coupling, score: NDArray[np.float64], bound: float) -> None:
+    def __init__(self, coupling: Coupling, score: NDArray[np.float64], bound: float, params: ColumnParams) -> None:
         problem, ensemble = coupling.problem, coupling.problem.ensemble
-        self.score, self.bound, self.eta, self.soft = score, bound, FIRST_ETA, SoftPrices(coupling)
+        self.score, self.bound, self.eta, self.soft = score, bound, params.first_eta, SoftPrices(coupling)
+        self.params = params
         self.evaluations = 0
         self.columns: list[TreePruning] = []
         self.alpha = np.zeros(0)
@@ -105,7 +80,7 @@ class Bundle:
         """Add columns; those of one tree are kept side by side."""
         both = [*self.columns, *columns]
         tree = np.array([c.tree for c in both])
-        weight = np.append(self.alpha, np.full(len(columns), NEW_WEIGHT))
+        weight = np.append(self.alpha, np.full(len(columns), self.params.new_weight))
         order = np.argsort(tree, kind="stable")
         self.columns = [both[j] for j in order.tolist()]
         self._first = np.searchsorted(tree[order], np.arange(self._trees))
@@ -134,24 +109,32 @@ class Bundle:
         tuple
             y, shape (n,); the charges, one for each coupling row; and for each tree the least g_j.
         """
-        soft, cost, alpha = self.soft, self.cost, self._per_tree(self.alpha + 1e-9)
+        soft, cost, params = self.soft, self.cost, self.params
+        # start from the last mixture, in which every column has some weight, and from the last gamma
+        alpha = self._per_tree(self.alpha + 1e-9)
         y: NDArray[np.float64] = np.asarray(self._members @ alpha)
         smooth, by_node = soft.value(self.score + self.eta * y)
         value = float(cost @ alpha) + smooth / self.eta
         gamma = self._gamma or self._trees / max(float(np.abs(cost).sum()) / cost.size * self._trees, 1e-300)
-        for _ in range(INNER_STEPS):
+        for _ in range(params.inner_steps):
+            # g of (4), what (3) can still fall, and what the model promises
             g = cost + self._kept @ by_node
             least = np.minimum.reduceat(g, self._first)
             left, promised = float(alpha @ g) - float(least.sum()), float(least.sum())
-            first = FIRST_GAP * float(alpha @ cost) if self.bound == -math.inf else INNER_GAP * (promised - self.bound)
-            self._solved = left <= max(least_gap, first)
+            if self.bound == -math.inf:
+                enough = params.first_gap * float(alpha @ cost)
+            else:
+                enough = params.inner_gap * (promised - self.bound)
+            self._solved = left <= max(least_gap, enough)
             if self._solved or time.perf_counter() > deadline:
                 break
+            # the step (4), and the value of (3) there
             moved = self._per_tree(np.maximum(alpha, 1e-12) * np.exp(np.clip(-gamma * (g - self._mean(alpha, g)), -50.0, 50.0)))
             new_y: NDArray[np.float64] = np.asarray(self._members @ moved)
             smooth, new_by_node = soft.value(self.score + self.eta * new_y)
             new_value = float(cost @ moved) + smooth / self.eta
             self.evaluations += 1
+            # Armijo's rule: accept the step and lengthen the next one, or shorten it
             if new_value <= value - 1e-4 * float((alpha - moved) @ g) + ROUNDING * abs(smooth) / self.eta:
                 alpha, y, by_node, value = moved, new_y, new_by_node, new_value
                 gamma = min(1.5 * gamma, LARGEST_STEP)
@@ -159,6 +142,7 @@ class Bundle:
                 break
             else:
                 gamma *= 0.5
+        # the charges of (2) are the shares at the scores of the mixture
         self.alpha, self._gamma, self._next = alpha, gamma, self.score + self.eta * y
         charge, by_node = soft.shares(self._next)
         least = np.minimum.reduceat(cost + self._kept @ by_node, self._first)
@@ -173,12 +157,12 @@ class Bundle:
             the Lagrangian bound at these charges, and (1) there.
         """
         assert self._next is not None, "a step comes first"
-        if bound >= self.bound + SERIOUS * (promised - self.bound) or self.bound == -math.inf:
+        if bound >= self.bound + self.params.serious * (promised - self.bound) or self.bound == -math.inf:
             self.score, self.bound = self._next - self._next.max(initial=0.0), bound
             if self._solved:
-                self._rescale(GROWTH)
+                self._rescale(self.params.growth)
         elif not self._solved or bound < self.bound - (promised - self.bound):
-            self._rescale(SHRINKAGE)
+            self._rescale(self.params.shrinkage)
 
     def _rescale(self, factor: float) -> None:
         """Change eta. The curvature of (3) is in proportion to it, so gamma changes the other way."""
@@ -206,11 +190,13 @@ class BundleMaster:
         of the first centre: s, shape (n,), and the Lagrangian bound at its charges.
     """
 
-    def __init__(self, coupling: Coupling, incumbent: Incumbent, score: NDArray[np.float64], bound: float) -> None:
-        self.bundle, self.incumbent = Bundle(coupling, score, bound), incumbent
+    def __init__(
+        self, coupling: Coupling, incumbent: Incumbent, score: NDArray[np.float64], bound: float, params: ColumnParams
+    ) -> None:
+        self.bundle, self.incumbent, self.params = Bundle(coupling, score, bound, params), incumbent, params
         self.n_rows = coupling.problem.ensemble.n_trees  # of (3)
         self.y: NDArray[np.float64] | None = None
-        self.tolerance = EXACTNESS * coupling.reference
+        self.tolerance = params.exactness * coupling.reference
         self._promised = math.inf
         self._best = bound
         self._idle = self._refined = 0
@@ -240,7 +226,7 @@ class BundleMaster:
 
     def refine(self) -> bool:
         """Whether another step can raise the bound though no column prices out: the centre moves, and eta grows."""
-        return self._idle < MOST_IDLE and self._refined < MOST_REFINED
+        return self._idle < self.params.most_idle and self._refined < self.params.most_refined
 
     def solve(self, time_limit: float) -> MasterAnswer | None:
         """The charges of (2). The value is that of the linear program at the mixture of (3)."""

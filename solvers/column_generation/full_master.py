@@ -26,9 +26,7 @@ from solvers.column_generation.loop import MasterAnswer
 from solvers.column_generation.pricing import TreePruning
 from solvers.programs.engines.answer import exponent_of, scaled, unscaled
 from solvers.programs.engines.highs import run_highs
-
-TOLERANCE = 1e-9
-"""Feasibility of rows and reduced costs, in the scaled objective."""
+from solvers.programs.params import PARAMS
 
 
 class GrowingProgram:
@@ -46,7 +44,7 @@ class GrowingProgram:
         self._k = k
         options = {"presolve": "off", "solver": "simplex"}
         for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            self._highs.setOptionValue(name, TOLERANCE)
+            self._highs.setOptionValue(name, PARAMS.tolerance)
         for name, value in options.items():
             self._highs.setOptionValue(name, value)
         n, none = lower.size, np.zeros(0, dtype=np.int32)

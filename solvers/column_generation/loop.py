@@ -216,15 +216,18 @@ class _ColumnLoop(Generic[Column]):
                 return self.ended(StopReason.TIME_LIMIT)
             if len(self.rounds) >= rounds:
                 return self.ended(StopReason.ITERATION_LIMIT)
+            # the master
             began = time.perf_counter()
             answer = self.master.solve(seconds_left)
             if answer is None:
                 return self.ended(StopReason.TIME_LIMIT)
+            # pricing, and a line of the history
             solved = time.perf_counter()
             entering, alpha, round_bound = self.entering(answer)
             line = self.record(answer, len(entering), alpha, round_bound, solved - began, time.perf_counter() - solved)
             if progress is not None:
                 progress(line)
+            # the end, or the new columns enter
             if line.gap <= gap or (not entering and not self.master.refine()):
                 return self.ended(StopReason.CONVERGED)
             self.master.add([entry.column for entry in entering])
@@ -237,6 +240,7 @@ class _ColumnLoop(Generic[Column]):
             # alpha, 2 alpha - 1, 3 alpha - 2 ...: the sequence of Pessoa and others for prices at which nothing enters
             alpha = 0.0 if centre is None else max(0.0, 1.0 - (tries + 1) * (1.0 - self.smoothing))
             point = answer.charge if centre is None or alpha == 0.0 else alpha * centre + (1.0 - alpha) * answer.charge
+            # price there, and keep the charges of the best bound
             found = self.pricing.price(point)
             round_bound = max(round_bound, found.bound)
             self.upper = min(self.upper, found.upper)

@@ -13,10 +13,8 @@ from formulations.errors import InvalidInputError
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import kept_levels
 from solvers.column_generation.loop import Master, MasterAnswer
+from solvers.column_generation.params import ColumnParams
 from solvers.column_generation.pricing import TreePruning
-
-TOLERANCE = 1e-8
-"""Columns with a larger negative reduced cost enter, as a share of the all-roots forest's value."""
 
 
 class TreeMaster(Master[TreePruning], Protocol):
@@ -74,10 +72,16 @@ class MasterBuilder(Protocol):
 class OwnMaster:
     """A master that a user's function built."""
 
-    def __init__(self, coupling: Coupling, build: MasterBuilder, offer: Callable[[NDArray[np.float64]], float] | None) -> None:
+    def __init__(
+        self,
+        coupling: Coupling,
+        build: MasterBuilder,
+        offer: Callable[[NDArray[np.float64]], float] | None,
+        params: ColumnParams,
+    ) -> None:
         self.coupling, self.offer, self.inner = coupling, offer, build(coupling)
         self.columns: list[TreePruning] = []
-        self.tolerance = TOLERANCE * coupling.reference
+        self.tolerance = params.own_tolerance * coupling.reference
         self.iterations = 0.0
         self.y: NDArray[np.float64] | None = None
 

@@ -30,14 +30,12 @@ from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.history import Round
 from solvers.column_generation.loop import generate_columns
 from solvers.column_generation.own_master import OwnMaster
+from solvers.column_generation.params import DEFAULTS, ColumnParams
 from solvers.column_generation.pricing import AnyPricing, Incumbent, TreePricing, TreePruning, columns_of
 from solvers.column_generation.scheme import AnyMaster, AnyScheme, Scheme, scheme_of
 from solvers.column_generation.soft_prices import SoftPrices
 from solvers.column_generation.solution import DantzigWolfeSolution
 from solvers.programs.rounding import is_integral
-
-PROVEN = 1e-6
-"""A solution counts as optimal up to this relative gap, or up to the requested gap if that is larger."""
 
 
 @checked
@@ -52,6 +50,7 @@ def dantzig_wolfe(
     scheme: AnyScheme = "bundle",
     master: AnyMaster | None = None,
     progress: Callable[[Round], None] | None = None,
+    params: ColumnParams = DEFAULTS,
 ) -> DantzigWolfeSolution:
     """The optimum by Dantzig-Wolfe decomposition of IP3's relaxation.
 
@@ -76,6 +75,8 @@ def dantzig_wolfe(
         in place of the scheme's: ``"bundle"``, ``"linear program"``, or a function that makes a master of your own, see `Scheme`.
     progress
         called after every round.
+    params
+        other numbers than those that the decomposition is tuned by.
 
     Returns
     -------
@@ -104,7 +105,7 @@ def dantzig_wolfe(
     rate = exact(lam, "lam")
     with interruption_as_error("during Dantzig-Wolfe decomposition"):
         chosen = scheme_of(scheme) if master is None else replace(scheme_of(scheme), master=master)
-        run = _DantzigWolfe(problem, float(useful_rate(problem, rate)), chosen, pricing)
+        run = _DantzigWolfe(problem, float(useful_rate(problem, rate)), chosen, pricing, params)
         return run.solve(lam, time_limit, gap, rounds, progress)
 
 
@@ -120,9 +121,9 @@ class _First:
 class _DantzigWolfe:
     """One run of the decomposition."""
 
-    def __init__(self, problem: PruningProblem, rate: float, scheme: Scheme, pricing: AnyPricing) -> None:
+    def __init__(self, problem: PruningProblem, rate: float, scheme: Scheme, pricing: AnyPricing, params: ColumnParams) -> None:
         self.started = time.perf_counter()
-        self.problem, self.scheme = problem, scheme
+        self.problem, self.scheme, self.params = problem, scheme, params
         self.coupling = Coupling.build(problem, rate, merge=scheme.merge)
         self.incumbent = Incumbent(Pruning(problem, free_of_charge(problem, "smallest")), rate)
         self.pricing = TreePricing(self.coupling, pricing, self.incumbent if scheme.look else None)
@@ -173,7 +174,7 @@ class _DantzigWolfe:
         if master.y is not None:
             stats["integral"] = float(is_integral(master.y))
         value = pruning.value(float(lam))
-        tolerance, history = max(gap, PROVEN), found.history()
+        tolerance, history = max(gap, self.params.proven), found.history()
         how = found.stopped, duals, stats, "dantzig_wolfe", history, found.entered
         solution = DantzigWolfeSolution(self.problem, lam, pruning, value, bound, *how)
         if found.stopped is StopReason.CONVERGED and found.gap > tolerance and solution.status is not Status.OPTIMAL:
@@ -185,11 +186,11 @@ class _DantzigWolfe:
         master: BundleMaster | FullMaster | OwnMaster
         offer = self.incumbent.offer_levels if self.scheme.look else None
         if self.scheme.master == "bundle":
-            master = BundleMaster(self.coupling, self.incumbent, np.zeros(self.coupling.stop.size), first.bound)
+            master = BundleMaster(self.coupling, self.incumbent, np.zeros(self.coupling.stop.size), first.bound, self.params)
         elif self.scheme.master == "linear program":
             master = FullMaster(self.coupling, offer)
         else:
-            master = OwnMaster(self.coupling, self.scheme.master, offer)
+            master = OwnMaster(self.coupling, self.scheme.master, offer, self.params)
         master.add(first.columns)
         return master
 

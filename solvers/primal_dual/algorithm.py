@@ -20,7 +20,7 @@ same users are merged, and prices are cut to the sum of all gains, above which n
 q is the mean price lam p_j of a purchase, so that c has no unit; d_k is the direction, k = 1, 2, ... BP16 only speaks of a "step
 size gamma". (7) is B. T. Polyak's (*Minimization of unsmooth functionals*, USSR Computational Mathematics and Mathematical
 Physics 9, 1969), with the best known value in place of the unknown optimum. That value is too large. So theta is halved (this
-rule is ours) whenever the best bound has risen by less than a ten-thousandth of the gap in each of `MOST_STALLED` iterations.
+rule is ours) whenever the best bound has risen by less than a ten-thousandth of the gap in each of 20 iterations.
 """
 
 from __future__ import annotations
@@ -46,21 +46,9 @@ from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.level_sets import best_level_set
 from solvers.closures.tree_pass import best_tree_closures, free_of_charge
 from solvers.primal_dual.duals import Duals, StartRule
-
-LEVEL_SETS_EVERY = 10
-"""Iterations after which the level sets of the averaged iterates are valued again."""
-
+from solvers.primal_dual.params import DEFAULTS, PrimalDualParams
 
 Rule = Literal["polyak", "constant", "sqrt"]
-
-DEFAULT_SIZE: dict[Rule, float] = {"polyak": 0.6, "constant": 0.05, "sqrt": 1.0}
-"""Default theta or c, chosen on the MiniBooNE instance. One theta was good for all lambdas there; no c was."""
-
-MOST_STALLED = 20
-"""Iterations without a better bound before theta is halved."""
-
-LEAST_SIZE_SHARE = 1 / 64
-"""theta never falls below this share of its first value, so that steps do not become too short to make progress."""
 
 
 @checked
@@ -77,6 +65,7 @@ def primal_dual(
     averaging: Annotated[float, Range(0, 1, open_below=True)] = 0.3,
     merge: bool = True,
     progress: bool = False,
+    params: PrimalDualParams = DEFAULTS,
 ) -> Solution:
     """A pruning and a bound that approach each other by subgradient steps: BudgetPrune of BP16.
 
@@ -93,7 +82,7 @@ def primal_dual(
     step
         ``polyak``, ``constant`` or ``sqrt``: (7), (5) or (6) of `solvers.primal_dual.algorithm`.
     step_size
-        theta or c of the rule; default `solvers.primal_dual.algorithm.DEFAULT_SIZE`.
+        theta or c of the rule; default that of `solvers.primal_dual.params`.
     start
         ``shares``: every price in equal shares to its users; ``zeros``: as in the paper.
     averaging
@@ -102,6 +91,8 @@ def primal_dual(
         one dual value for purchases with the same users: the same optimum with half of the arcs.
     progress
         show a progress bar on stderr.
+    params
+        other numbers than those that the algorithm is tuned by.
 
     Returns
     -------
@@ -134,8 +125,8 @@ def primal_dual(
     columns = usage_columns(problem, merge=merge)
     # a purchase that costs more than all gains together is never made
     price = np.minimum(rate * columns.price, float(np.maximum(problem.gain, 0.0).sum()))
-    rule = Step(step, step_size, float(price.mean()) if price.size else 0.0)
-    duals = Duals(columns, price, problem.ensemble.n_nodes, start)
+    rule = Step(step, step_size, float(price.mean()) if price.size else 0.0, params)
+    duals = Duals(columns, price, problem.ensemble.n_nodes, start, params)
     ascent = _Ascent(problem, rate, duals, rule, gap, averaging, started)
     try:
         stopped = _iterate(ascent, started + time_limit, iterations, progress=progress)
@@ -164,21 +155,20 @@ def primal_dual(
 class Step:
     """One of the rules (5) to (7), with its state."""
 
-    def __init__(self, rule: Rule, size: float | None, mean_price: float) -> None:
-        size = DEFAULT_SIZE[rule] if size is None else size
+    def __init__(self, rule: Rule, size: float | None, mean_price: float, params: PrimalDualParams) -> None:
+        size = {"polyak": params.polyak, "constant": params.constant, "sqrt": params.sqrt}[rule] if size is None else size
         if not 0 < size < math.inf or (rule == "polyak" and size > 2):
             raise InvalidInputError(f"step_size is {size}; give a number > 0, for polyak at most 2")
-        self.rule = rule
-        self.size = size
-        self.first_size = size
+        self.rule, self.params = rule, params
+        self.size = self.first_size = size
         self.mean_price = mean_price
         self._stalled = 0
 
     def record(self, rise: float, gap: float) -> None:
         """Record an iteration: by how much it raised the best bound, and the gap after it."""
         self._stalled = 0 if rise > 1e-4 * gap else self._stalled + 1
-        if self.rule == "polyak" and self._stalled >= MOST_STALLED:
-            self.size = max(self.size / 2, LEAST_SIZE_SHARE * self.first_size)
+        if self.rule == "polyak" and self._stalled >= self.params.most_stalled:
+            self.size = max(self.size / 2, self.params.least_size_share * self.first_size)
             self._stalled = 0
 
     def length(self, k: int, missing: float, norm: float) -> float:
@@ -224,21 +214,23 @@ class _Ascent:
     def iterate(self, k: int) -> None:
         """Make the steps 2 and 3."""
         ensemble, duals = self.problem.ensemble, self.duals
-        # the paper's shortest paths, all trees in one pass
+        # step 2: y, by the paper's shortest paths, all trees in one pass; w; and the averages of both
         self.keep, best = best_tree_closures(ensemble.parent, self.profit - duals.charge, ensemble.is_split)
         weight = 1.0 if k == 1 else self.averaging
         self.y_mean += weight * (self.keep - self.y_mean)
         self.y_sum += k * self.keep
         sums = duals.choose_purchases(self.keep, self.y_mean, weight)
+        # the bound (1) of `duals`, and the value of y
         bound = self.roots - best + sums.negative
         value = self.roots - float(self.profit[self.keep].sum()) + sums.paid
         self._take_value(self.keep, value)
-        if k % LEVEL_SETS_EVERY == 0:
+        if k % self.step.params.level_sets_every == 0:
             self.round(k)
         rise = bound - self.bound
         if rise > 0:
             self.bound = bound
             duals.remember()
+        # step 3, unless the gap is small enough
         self.step.record(rise, self.value - self.bound)
         gamma = 0.0 if self.converged else self.step.length(k, self.value - bound, sums.norm)
         seconds = time.perf_counter() - self.started

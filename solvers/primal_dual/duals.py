@@ -30,17 +30,9 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.programs.columns import PurchaseColumns
+from solvers.primal_dual.params import PrimalDualParams
 
 StartRule = Literal["shares", "zeros"]
-
-PARTS = 4
-"""Ranges of purchases, each for one thread. The number is fixed, so that sums do not depend on the machine."""
-
-ONE_THREAD_ARCS = 100_000
-"""With at most this many usage arcs, one thread is faster than two."""
-
-PRICE_TOLERANCE = 1e-9
-"""mu_j counts as 0 if its absolute value is at most this share of the price."""
 
 
 @dataclass
@@ -67,7 +59,10 @@ class Duals:
         "zeros", as in the paper; or "shares", equal shares of each price, which are dual feasible and satisfy mu = 0.
     """
 
-    def __init__(self, columns: PurchaseColumns, price: NDArray[np.float64], n_nodes: int, start: StartRule) -> None:
+    def __init__(
+        self, columns: PurchaseColumns, price: NDArray[np.float64], n_nodes: int, start: StartRule, params: PrimalDualParams
+    ) -> None:
+        self._tolerance = params.price_tolerance
         self._order = np.argsort(columns.column, kind="stable")
         self.node = columns.node[self._order]
         users = np.bincount(columns.column, minlength=price.size)
@@ -80,7 +75,7 @@ class Duals:
         self._other = np.empty_like(self.dual)
         self.total = price.copy() if start == "shares" else np.zeros(price.size)
         self.charge = np.bincount(self.node, weights=self.dual, minlength=n_nodes).astype(np.float64)
-        parts = PARTS if self.node.size > ONE_THREAD_ARCS else 1
+        parts = params.parts if self.node.size > params.one_thread_arcs else 1
         self._cuts = np.searchsorted(self.first, np.linspace(0, self.node.size, parts + 1)[1:-1]).tolist()
         self._cuts = [0, *self._cuts, price.size]
         self._charges = np.zeros((parts, n_nodes))
@@ -95,7 +90,7 @@ class Duals:
         def part(k: int) -> tuple[float, float, float]:
             a, b = self._cuts[k : k + 2]
             found: tuple[float, float, float] = _choose_purchases(
-                a, b, self.first, self.node, self.dual, self.price, self.total, keep, y_mean, self.w_mean, weight
+                a, b, self.first, self.node, self.dual, self.price, self.total, keep, y_mean, self.w_mean, weight, self._tolerance
             )
             return found
 
@@ -137,11 +132,12 @@ class Duals:
 
 
 @njit(cache=True, nogil=True)
-def _choose_purchases(a, b, first, node, dual, price, total, keep, y_mean, w_mean, weight):  # type: ignore[no-untyped-def]
+def _choose_purchases(a, b, first, node, dual, price, total, keep, y_mean, w_mean, weight, tolerance):  # type: ignore[no-untyped-def]
     negative = 0.0
     paid = 0.0
     norm = 0.0
     for j in range(a, b):
+        # mu_j, the users that are kept, and what (1) takes of them
         mu = price[j] - total[j]
         users = 0
         for k in range(first[j], first[j + 1]):
@@ -150,13 +146,15 @@ def _choose_purchases(a, b, first, node, dual, price, total, keep, y_mean, w_mea
             paid += price[j]
         if mu < 0.0:
             negative += mu
-        if mu > PRICE_TOLERANCE * price[j]:
+        # w_j by (2), and its average
+        if mu > tolerance * price[j]:
             w = 0.0
-        elif mu < -PRICE_TOLERANCE * price[j]:
+        elif mu < -tolerance * price[j]:
             w = 1.0
         else:
             w = users / (first[j + 1] - first[j])
         w_mean[j] += weight * (w - w_mean[j])
+        # |d|^2, without what (4) would cut off
         for k in range(first[j], first[j + 1]):
             d = y_mean[node[k]] - w_mean[j]
             if dual[k] > 0.0 or d > 0.0:

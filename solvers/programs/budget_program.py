@@ -25,9 +25,7 @@ from formulations.programs.linear_program import Block, LinearProgram, Names
 from solvers.closures.level_sets import pruning_of_point
 from solvers.programs.engines.answer import LinearAnswer
 from solvers.programs.engines.highs import MOST_NODES, highs
-
-MOST_SEARCHES = 50
-"""After so many searches the last bound is returned as it is."""
+from solvers.programs.params import PARAMS
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +50,7 @@ def branch_within(
     The program's block "budget" is in integers, see `formulations.programs.limit_matrix.in_integers`.
     """
     deadline, bound, nodes = time.perf_counter() + time_limit, -math.inf, 0
-    for _ in range(MOST_SEARCHES):
+    for _ in range(PARAMS.most_searches):
         answer = highs(program, time_limit=max(0.0, deadline - time.perf_counter()), most_nodes=MOST_NODES - nodes)
         bound, nodes = max(bound, answer.bound), nodes + int(answer.nodes)
         if answer.x is None:

@@ -19,9 +19,7 @@ from formulations.errors import InfeasibleModelError, SolverFailedError
 from formulations.extras import package
 from formulations.programs.linear_program import LinearProgram
 from solvers.programs.engines.highs import highs
-
-MOST_NAMED = 6
-"""So many parts of a conflict are named."""
+from solvers.programs.params import PARAMS
 
 
 def explained(model: Any, failed: SolverFailedError, seconds: float = math.inf) -> SolverFailedError:
@@ -67,7 +65,8 @@ def explained(model: Any, failed: SolverFailedError, seconds: float = math.inf) 
     elif len(words) == 1:
         cause = f"{words[0]} allows no pruning; deactivate it or let it allow more"
     else:
-        *most, last = words[:MOST_NAMED] + ([f"{len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else [])
+        left = len(words) - PARAMS.most_named
+        *most, last = words[: PARAMS.most_named] + ([f"{left} more"] if left > 0 else [])
         cause = f"{', '.join(most)} and {last} contradict each other; deactivate one of them or let it allow more"
     return InfeasibleModelError(f"the model {model.name} has no feasible point: {cause}")
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,16 +30,19 @@ from solvers.closures.integer_objective import useful_rate
 from solvers.programs.conflict import explained
 from solvers.programs.engines.answer import LinearAnswer, linear_answer
 from solvers.programs.engines.highs import highs
+from solvers.programs.params import PARAMS
 from solvers.programs.relaxation import engine_named, program_of
 from solvers.programs.rounding import integer_solution, relaxation_solution, unsolved
-from solvers.programs.stoppable import MOST_NONZEROS, MOST_PYOMO_NONZEROS, program_nonzeros, stoppable
+from solvers.programs.stoppable import Given, program_nonzeros, stoppable
 
-CONFLICT_SECONDS = 10.0
-"""Least seconds to look for the rows that leave a model without a point."""
+
+def _unsolved_by(method: str) -> Callable[[Given, float], Solution]:
+    """The solution of an engine that found nothing in time."""
+    return lambda given, seconds: replace(unsolved(given, seconds), method=method)
 
 
 @checked
-@stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), method="linear_program"))
+@stoppable(program_nonzeros, PARAMS.most_nonzeros, _unsolved_by("linear_program"))
 def linear_program(
     problem: PruningProblem,
     lam: float,
@@ -91,7 +95,7 @@ def linear_program(
 
 
 @checked
-@stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), method="integer_program"))
+@stoppable(program_nonzeros, PARAMS.most_nonzeros, _unsolved_by("integer_program"))
 def integer_program(
     problem: PruningProblem,
     lam: float,
@@ -136,7 +140,7 @@ def integer_program(
 
 
 @checked
-@stoppable(program_nonzeros, MOST_PYOMO_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), method="pyomo_highs"))
+@stoppable(program_nonzeros, PARAMS.most_pyomo_nonzeros, _unsolved_by("pyomo_highs"))
 def pyomo_highs(
     problem: PruningProblem,
     lam: float,
@@ -242,7 +246,7 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf, solver: str = "hi
     try:
         answer = highs(program, time_limit=time_limit)
     except SolverFailedError as error:
-        raise explained(model, error, max(CONFLICT_SECONDS, time_limit)) from error
+        raise explained(model, error, max(PARAMS.conflict_seconds, time_limit)) from error
     variables = [v for component in model.component_objects(pyo.Var) for v in component.values()]
     rows = [c for component in model.component_objects(pyo.Constraint) for c in component.values()]
     if answer.x is not None:
@@ -268,6 +272,6 @@ def _by_another(model: Any, program: LinearProgram, name: str) -> LinearAnswer:
     except RuntimeError as error:  # so some interfaces say that there is no point
         ended = str(error)
     if ended != "optimal":
-        raise explained(model, SolverFailedError(f"{name} ended with {ended}"), CONFLICT_SECONDS)
+        raise explained(model, SolverFailedError(f"{name} ended with {ended}"), PARAMS.conflict_seconds)
     x = np.array([v.value or 0.0 for v in model.component_data_objects(pyo.Var)], dtype=np.float64)
     return linear_answer(program, StopReason.CONVERGED, x, None, iterations=0.0, seconds=0.0)

@@ -15,8 +15,9 @@ from formulations.programs.linear_program import LinearProgram, Named
 from formulations.programs.matrix import MATRICES
 from solvers.programs.engines import LINEAR_ENGINES
 from solvers.programs.engines.answer import LinearAnswer, LinearEngine
+from solvers.programs.params import PARAMS
 from solvers.programs.rounding import is_integral
-from solvers.programs.stoppable import MOST_NONZEROS, Given, program_nonzeros, stoppable
+from solvers.programs.stoppable import Given, program_nonzeros, stoppable
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ def _unsolved(given: Given, _: float) -> Relaxation:
 
 
 @checked
-@stoppable(program_nonzeros, MOST_NONZEROS, _unsolved)
+@stoppable(program_nonzeros, PARAMS.most_nonzeros, _unsolved)
 def solve_relaxation(
     problem: PruningProblem,
     lam: float | None = None,

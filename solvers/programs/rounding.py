@@ -29,9 +29,7 @@ from solvers.closures.integer_objective import IntegerObjective, integer_objecti
 from solvers.closures.level_sets import best_level_set, splits_kept
 from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.engines.answer import LinearAnswer
-
-INTEGRAL = 1e-6
-"""A value counts as an integer if it is this close to one; engines run with the same tolerance."""
+from solvers.programs.params import PARAMS
 
 
 def relaxation_solution(
@@ -120,7 +118,7 @@ def relaxation_bound(program: LinearProgram, row_dual: NDArray[np.float64]) -> f
 
 def is_integral(x: NDArray[np.float64]) -> bool:
     """Whether every number is within 1e-6 of an integer."""
-    return bool((np.abs(x - np.rint(x)) <= INTEGRAL).all())
+    return bool((np.abs(x - np.rint(x)) <= PARAMS.integral).all())
 
 
 def program_stats(program: LinearProgram, answer: LinearAnswer, started: float) -> dict[str, float]:

@@ -22,24 +22,12 @@ from formulations.long_steps import interruption_as_error
 from formulations.programs.formulation import AS_ARRAYS
 from formulations.programs.sizes import model_size
 from solvers.child_process import Call, TimeIsOver, call_in_child, stays_here
+from solvers.programs.params import PARAMS
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 Given = dict[str, Any]
 """The arguments of a call by name, defaults among them."""
-
-MOST_NONZEROS = 300_000
-"""Nonzeros of a program that is solved in this process; on larger ones engines overrun their limits by seconds."""
-
-MOST_PYOMO_NONZEROS = 30_000
-"""The same for a Pyomo model, which is built, and handed to HiGHS, by Python objects one by one."""
-
-RESERVE_SECONDS = 5.0
-"""Seconds for each million nonzeros that a process keeps for an engine's overrun and for rounding what it found."""
-
-
-GRACE_SECONDS = 3.0
-"""Seconds to wait for a cancelled solve to end."""
 
 
 def stoppable(
@@ -102,7 +90,7 @@ def _apart(engine: Callable[..., Answer], given: Given, size: int, unsolved: Cal
     }
     arguments = tuple(value for name, value in others if name in positional)
     options = {name: value for name, value in others if name not in positional}
-    reserve = RESERVE_SECONDS * size / 1e6
+    reserve = PARAMS.reserve_seconds * size / 1e6
     call = Call(engine.__module__, engine.__name__, _without_rows(subject), arguments, options, limit, started, reserve)
     try:
         if limit > 0:
@@ -123,8 +111,8 @@ def _without_rows(subject: Any) -> Any:
 def interruptible(solve: Callable[[], None], cancel: Callable[[], object], engine: str) -> None:
     """Run `solve` in a thread, wait for it, and raise what it raises; on Ctrl-C call `cancel` and raise InterruptedSolveError.
 
-    `solve` must release the interpreter's lock while it works. If it takes more than `GRACE_SECONDS` to end after Ctrl-C, it goes
-    on in its thread, which does not keep the process alive.
+    `solve` must release the interpreter's lock while it works. If it takes more than 3 seconds to end after Ctrl-C, it goes on
+    in its thread, which does not keep the process alive.
     """
     failure: list[BaseException] = []
     # not Thread.join: in Python 3.11 and 3.12 an interrupted join treats the thread as ended
@@ -144,7 +132,7 @@ def interruptible(solve: Callable[[], None], cancel: Callable[[], object], engin
             pass
     except KeyboardInterrupt as stop:
         cancel()
-        ended.wait(GRACE_SECONDS)
+        ended.wait(PARAMS.grace_seconds)
         raise InterruptedSolveError(f"interrupted while {engine} was solving; nothing was changed") from stop
     if failure:
         raise failure[0]

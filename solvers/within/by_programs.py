@@ -36,9 +36,10 @@ from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.budget_program import branch_within
 from solvers.programs.engines.answer import LinearAnswer
 from solvers.programs.linear_program import solve_model
+from solvers.programs.params import PARAMS
 from solvers.programs.relaxation import engine_named, program_of
 from solvers.programs.rounding import program_stats
-from solvers.programs.stoppable import MOST_NONZEROS, MOST_PYOMO_NONZEROS, Given, program_nonzeros, stoppable
+from solvers.programs.stoppable import Given, program_nonzeros, stoppable
 from solvers.within.by_path import budget_solution, raised
 from solvers.within.mixing import best_of_levels, bound_within
 
@@ -47,7 +48,7 @@ Solved = Callable[[float], tuple[LinearProgram, LinearAnswer]]
 
 
 @checked
-@stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: _unsolved(given, seconds))
+@stoppable(program_nonzeros, PARAMS.most_nonzeros, lambda given, seconds: _unsolved(given, seconds))
 def linear_program_within(
     problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf, engine: str = "highs"
 ) -> LimitedSolution:
@@ -82,7 +83,7 @@ def linear_program_within(
 
 
 @checked
-@stoppable(program_nonzeros, MOST_PYOMO_NONZEROS, lambda given, seconds: _unsolved(given, seconds))
+@stoppable(program_nonzeros, PARAMS.most_pyomo_nonzeros, lambda given, seconds: _unsolved(given, seconds))
 def pyomo_within(problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf) -> LimitedSolution:
     """LP1's relaxation as a Pyomo model, solved by HiGHS. Parameters and errors as in `linear_program_within`."""
     started, limit = time.perf_counter(), limit_of_mean_cost(problem, budget)
@@ -133,7 +134,7 @@ def _not_branched(_: Given, seconds: float) -> _Branched:
     return _Branched((), -math.inf, StopReason.TIME_LIMIT, {"seconds": seconds})
 
 
-@stoppable(program_nonzeros, MOST_NONZEROS, _not_branched)
+@stoppable(program_nonzeros, PARAMS.most_nonzeros, _not_branched)
 def _branch_and_bound(problem: PruningProblem, budget: Price, *, time_limit: float) -> _Branched:
     """LP1 in 0-1 variables."""
     started, rows = time.perf_counter(), one_row(problem, budget)

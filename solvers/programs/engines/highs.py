@@ -35,22 +35,19 @@ from solvers.programs.engines.answer import (
     scaled,
     unscaled,
 )
-from solvers.programs.engines.or_tools import ITERATION_LIMIT, OPTIMALITY
-from solvers.programs.stoppable import MOST_NONZEROS, interruptible, linear_nonzeros, stoppable
+from solvers.programs.params import PARAMS
+from solvers.programs.stoppable import interruptible, linear_nonzeros, stoppable
 
 LARGEST_ENTRY = 1e15
 """HiGHS refuses programs with larger entries."""
 
 Method = Literal["simplex", "ipm", "pdlp"]
 
-TOLERANCE = 1e-9
-"""Feasibility of rows, reduced costs and integers: as fast as HiGHS' own 1e-7 on our programs."""
-
 MOST_NODES = 2**31 - 1
 """HiGHS' own limit of nodes."""
 
 
-@stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
+@stoppable(linear_nonzeros, PARAMS.most_nonzeros, no_answer)
 def highs(
     lp: LinearProgram, *, time_limit: float = math.inf, method: Method = "simplex", most_nodes: int = MOST_NODES
 ) -> LinearAnswer:
@@ -77,15 +74,15 @@ def highs(
         presolve="choose" if vertex else "off",
         run_crossover="on" if vertex else "off",
         time_limit=limit,
-        primal_feasibility_tolerance=TOLERANCE,
-        dual_feasibility_tolerance=TOLERANCE,
-        ipm_optimality_tolerance=OPTIMALITY,
-        pdlp_optimality_tolerance=OPTIMALITY,
-        pdlp_iteration_limit=ITERATION_LIMIT,
+        primal_feasibility_tolerance=PARAMS.tolerance,
+        dual_feasibility_tolerance=PARAMS.tolerance,
+        ipm_optimality_tolerance=PARAMS.optimality,
+        pdlp_optimality_tolerance=PARAMS.optimality,
+        pdlp_iteration_limit=PARAMS.first_order_iterations,
         mip_max_nodes=most_nodes,
         mip_rel_gap=0.0,
         mip_abs_gap=0.0,
-        mip_feasibility_tolerance=TOLERANCE,
+        mip_feasibility_tolerance=PARAMS.tolerance,
     )
     seconds = run_highs(solver)
     stopped = _stop_reason(solver, vertex=vertex)
@@ -193,7 +190,7 @@ def _linear_answer(
 
 def integer_bound(lp: LinearProgram, claimed: float, k: int) -> float:
     """The dual bound that HiGHS claims in units of the scaled cost, less (1), in units of the cost."""
-    hidden = TOLERANCE * (1.0 + float((lp.upper - lp.lower).sum()))
+    hidden = PARAMS.tolerance * (1.0 + float((lp.upper - lp.lower).sum()))
     return math.ldexp(claimed - hidden, -k)
 
 

@@ -1,7 +1,7 @@
 """GLOP, the simplex, and PDLP, the first-order method, of OR-Tools for linear programs.
 
 GLOP's duals have the signs of `solvers.programs.engines.answer` already. PDLP uses matrix-vector products only, so it can solve
-programs that are too large to factorise. It ends when, in the scaled objective and the Euclidean norm, with e = `OPTIMALITY`,
+programs that are too large to factorise. It ends when, in the scaled objective and the Euclidean norm, with e = 1e-8,
 
     |primal - dual objective| <= e (1 + |primal| + |dual|)
     |row violation| <= e (1 + |sides of rows|),   |violation of the duals' signs| <= e (1 + |cost|)
@@ -34,22 +34,11 @@ from solvers.programs.engines.answer import (
     scaled,
     unscaled,
 )
-from solvers.programs.stoppable import MOST_NONZEROS, interruptible, linear_nonzeros, stoppable
-
-ITERATION_LIMIT = 100_000
-"""Where costs lie many orders of magnitude apart, the tolerance may never be reached; PDLP would then go on for ever."""
-
-OPTIMALITY = 1e-8
-"""Relative optimality tolerance of methods that do not end in a vertex."""
-
-MOST_THREADS = 2
-"""Two threads use the memory bandwidth of most machines fully."""
-
-ONE_THREAD = 50_000
-"""Nonzeros up to which a program gets one thread: two would wait for each other longer than they work."""
+from solvers.programs.params import PARAMS
+from solvers.programs.stoppable import interruptible, linear_nonzeros, stoppable
 
 
-@stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
+@stoppable(linear_nonzeros, PARAMS.most_nonzeros, no_answer)
 def pdlp(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
     """Solve a linear program with PDLP; at a limit the answer holds the last iterate and its duals.
 
@@ -61,7 +50,7 @@ def pdlp(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
         return _without_columns(lp)
     k = exponent_of(lp.cost)
     # with more threads than rows and columns PDLP prints a warning
-    threads = max(1, min(MOST_THREADS, max(lp.shape))) if lp.matrix.nnz > ONE_THREAD else 1
+    threads = max(1, min(PARAMS.most_threads, max(lp.shape))) if lp.matrix.nnz > PARAMS.one_thread_nonzeros else 1
     model, solver = loaded_model(lp, k), _solver("PDLP", _parameters(limit, threads))
     started = time.perf_counter()
     interruptible(lambda: solver.solve(model), solver.interrupt_solve, "PDLP")
@@ -90,11 +79,11 @@ def _parameters(limit: float, threads: int) -> str:
     parameters.use_feasibility_polishing = False
     parameters.presolve_options.use_glop = False  # it made no difference on our programs
     criteria = parameters.termination_criteria
-    criteria.simple_optimality_criteria.eps_optimal_relative = OPTIMALITY
-    criteria.simple_optimality_criteria.eps_optimal_absolute = OPTIMALITY
+    criteria.simple_optimality_criteria.eps_optimal_relative = PARAMS.optimality
+    criteria.simple_optimality_criteria.eps_optimal_absolute = PARAMS.optimality
     if math.isfinite(limit):
         criteria.time_sec_limit = limit
-    criteria.iteration_limit = ITERATION_LIMIT
+    criteria.iteration_limit = PARAMS.first_order_iterations
     return str(parameters)
 
 
@@ -124,7 +113,7 @@ WITHOUT_PREPROCESSING = "use_preprocessing: false"
 """The second try. Where coefficients are 14 powers of ten apart, preprocessing restores a point badly: "abnormal"."""
 
 
-@stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
+@stoppable(linear_nonzeros, PARAMS.most_nonzeros, no_answer)
 def glop(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
     """Solve a linear program with GLOP; where it reaches the time limit, it mostly returns no point."""
     from ortools.linear_solver.python import model_builder_helper as ortools

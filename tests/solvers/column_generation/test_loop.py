@@ -18,6 +18,7 @@ from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.history import Round
 from solvers.column_generation.loop import MasterAnswer, PricingAnswer, generate_columns, relative_gap
+from solvers.column_generation.params import DEFAULTS
 from solvers.column_generation.pricing import Incumbent, TreePricing, TreePruning, columns_of
 from solvers.column_generation.soft_prices import SoftPrices
 from tests.instances import random_problem
@@ -258,7 +259,7 @@ def some_columns(coupling: Coupling, seed: int) -> list[TreePruning]:
 
 def bundle(coupling: Coupling, lam: float) -> BundleMaster:
     incumbent = Incumbent(Pruning.all_roots(coupling.problem), lam)
-    return BundleMaster(coupling, incumbent, np.zeros(coupling.stop.size), -math.inf)
+    return BundleMaster(coupling, incumbent, np.zeros(coupling.stop.size), -math.inf, DEFAULTS)
 
 
 def test_a_bundle_step_by_hand() -> None:

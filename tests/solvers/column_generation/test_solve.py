@@ -25,10 +25,10 @@ from formulations import InvalidInputError, SolverFailedError, Status, StopReaso
 from formulations.instance.papers import two_trees
 from solvers import min_cut
 from solvers.column_generation import BUNDLE, PLAIN, Scheme, dantzig_wolfe
-from solvers.column_generation.bundle import MOST_IDLE
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.loop import MasterAnswer, relative_gap
+from solvers.column_generation.params import DEFAULTS, ColumnParams
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas
 
@@ -172,9 +172,9 @@ def test_a_bundle_that_stalls_hands_over(seed: int, lam: float) -> None:
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(5, max_leaf_nodes=4, random_state=seed).fit(X, y)
     problem = pm.problem_from_forest(forest, X[::30], costs=[0, 733841, 313195, 793072], evaluation_cost=0.3)
-    found = dantzig_wolfe(problem, lam, rounds=2 * MOST_IDLE)
+    found = dantzig_wolfe(problem, lam, rounds=2 * DEFAULTS.most_idle)
     assert found.stopped is StopReason.CONVERGED
-    assert MOST_IDLE < found.stats["rounds"] < 2 * MOST_IDLE
+    assert DEFAULTS.most_idle < found.stats["rounds"] < 2 * DEFAULTS.most_idle
     assert found.relative_gap <= 1e-9
     assert found.stats["rows"] > problem.ensemble.n_trees, "the last master is the linear program"
     assert found.value == pytest.approx(min_cut(problem, lam).value)
@@ -184,8 +184,8 @@ def test_a_gap_that_stays_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where neither master finds a column, and where HiGHS fails after the bundle, the answer says that the run stalled."""
     problem, lam = instance("breast cancer, discounts"), lambdas("breast cancer, discounts")[2]
     monkeypatch.setattr("solvers.column_generation.loop._ColumnLoop._new", lambda *_: [])
-    monkeypatch.setattr("solvers.column_generation.bundle.MOST_IDLE", 0)
-    found = dantzig_wolfe(problem, lam)
+    params = ColumnParams(most_idle=0)
+    found = dantzig_wolfe(problem, lam, params=params)
     assert found.stopped is StopReason.STALLED
     assert found.status is Status.FEASIBLE
     assert found.bound <= min_cut(problem, lam).value <= found.value
@@ -194,7 +194,7 @@ def test_a_gap_that_stays_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         raise SolverFailedError("HiGHS ended a restricted master")
 
     monkeypatch.setattr(FullMaster, "solve", fails)
-    assert dantzig_wolfe(problem, lam).stopped is StopReason.STALLED
+    assert dantzig_wolfe(problem, lam, params=params).stopped is StopReason.STALLED
     with pytest.raises(SolverFailedError):
         dantzig_wolfe(problem, lam, scheme=PLAIN)
 

@@ -16,8 +16,9 @@ from formulations.programs.columns import usage_columns
 from proofs_checks import check_solution
 from solvers import brute_force
 from solvers.primal_dual import primal_dual
-from solvers.primal_dual.algorithm import DEFAULT_SIZE, MOST_STALLED, Rule, Step
+from solvers.primal_dual.algorithm import Rule, Step
 from solvers.primal_dual.duals import Duals, StartRule
+from solvers.primal_dual.params import DEFAULTS, PrimalDualParams
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas, twin_stumps
@@ -64,7 +65,7 @@ def test_polyak_steps_by_hand() -> None:
 
 def test_dual_values_that_cannot_fall_do_not_count() -> None:
     """|d|^2 leaves out components of d < 0 where beta = 0; w averages with the weight of the newest."""
-    duals = Duals(usage_columns(twin_stumps(), merge=True), np.array([-1.0]), 6, "zeros")  # mu = -1: w = 1
+    duals = Duals(usage_columns(twin_stumps(), merge=True), np.array([-1.0]), 6, "zeros", DEFAULTS)  # mu = -1: w = 1
     keep = np.zeros(6, dtype=np.bool_)
     assert duals.choose_purchases(keep, keep.astype(float), 1.0).norm == 0.0
     duals.dual[:] = 0.1
@@ -76,22 +77,22 @@ def test_dual_values_that_cannot_fall_do_not_count() -> None:
 
 
 def test_step_rules() -> None:
-    """Constant, falling like 1 / sqrt(k), or by the gap; theta is halved after MOST_STALLED iterations without a better bound."""
-    assert [Step("constant", 2.0, 0.5).length(k, 1.0, 1.0) for k in (1, 4)] == [1.0, 1.0]
-    assert [Step("sqrt", 2.0, 0.5).length(k, 1.0, 1.0) for k in (1, 4)] == [1.0, 0.5]
-    polyak = Step("polyak", None, 0.5)
-    assert polyak.length(4, 3.0, 2.0) == DEFAULT_SIZE["polyak"] * 1.5
+    """Constant, falling like 1 / sqrt(k), or by the gap; theta is halved after some iterations without a better bound."""
+    assert [Step("constant", 2.0, 0.5, DEFAULTS).length(k, 1.0, 1.0) for k in (1, 4)] == [1.0, 1.0]
+    assert [Step("sqrt", 2.0, 0.5, DEFAULTS).length(k, 1.0, 1.0) for k in (1, 4)] == [1.0, 0.5]
+    polyak = Step("polyak", None, 0.5, DEFAULTS)
+    assert polyak.length(4, 3.0, 2.0) == DEFAULTS.polyak * 1.5
     assert polyak.length(4, 3.0, 0.0) == 0.0
-    for _ in range(MOST_STALLED - 1):
+    for _ in range(DEFAULTS.most_stalled - 1):
         polyak.record(0.0, 1.0)
     polyak.record(1e-3, 1.0)
-    for _ in range(MOST_STALLED):
-        assert polyak.size == DEFAULT_SIZE["polyak"]
+    for _ in range(DEFAULTS.most_stalled):
+        assert polyak.size == DEFAULTS.polyak
         polyak.record(1e-5, 1.0)
-    assert polyak.size == DEFAULT_SIZE["polyak"] / 2
-    for _ in range(100 * MOST_STALLED):
+    assert polyak.size == DEFAULTS.polyak / 2
+    for _ in range(100 * DEFAULTS.most_stalled):
         polyak.record(0.0, 1.0)
-    assert polyak.size == DEFAULT_SIZE["polyak"] / 64
+    assert polyak.size == DEFAULTS.polyak / 64
 
 
 @looped("seed", range(16))
@@ -113,12 +114,11 @@ def test_every_iteration_brackets_the_optimum(seed: int) -> None:
             assert found.stats["iterations"] == len(history["gap"])
 
 
-def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_change_nothing() -> None:
     """In four parts every iteration is the same, up to the order of sums."""
     problem, lam = instance("digits"), lambdas("digits")[2]
     alone = primal_dual(problem, lam, gap=0, iterations=4).history
-    monkeypatch.setattr(sys.modules["solvers.primal_dual.duals"], "ONE_THREAD_ARCS", 0)
-    parts = primal_dual(problem, lam, gap=0, iterations=4).history
+    parts = primal_dual(problem, lam, gap=0, iterations=4, params=PrimalDualParams(one_thread_arcs=0)).history
     for name in alone.keys() - {"seconds"}:
         np.testing.assert_allclose(parts[name], alone[name], rtol=1e-9, atol=1e-15)
 

@@ -35,6 +35,7 @@ from solvers.price_sharing.run import Run
 from solvers.primal_dual import algorithm, primal_dual
 from solvers.programs import stoppable
 from solvers.programs.engines import highs
+from solvers.programs.params import PARAMS
 from solvers.within import BUDGET_SOLVERS, components, solve_lp1
 from tests.instances import random_grid
 from tests.loops import looped
@@ -90,7 +91,7 @@ def test_a_process_of_its_own_gives_the_same_answer(monkeypatch: pytest.MonkeyPa
         return plain(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(stoppable, "call_in_child", counted)
-    assert model_size(problem, "IP3").nonzeros > stoppable.MOST_NONZEROS
+    assert model_size(problem, "IP3").nonzeros > PARAMS.most_nonzeros
     with in_this_process():
         here = SOLVERS["highs_ip3"](problem, 0.01)
     assert not called

@@ -1,0 +1,55 @@
+"""The numbers that the Dantzig-Wolfe decomposition is tuned by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ColumnParams:
+    """What one may set beside the `Scheme`. (2) and (3) are those of `solvers.column_generation.bundle`.
+
+    Parameters
+    ----------
+    first_eta
+        the first eta: a split that a tree keeps fully gets exp(5) times the weight of one that it does not keep.
+    growth, shrinkage
+        what eta is multiplied by: after a serious step, and after a null step if (3) was not solved or the loss exceeds the
+        promise.
+    serious
+        a step is serious if the bound rises by this part of what the model promised.
+    inner_gap
+        (3) is solved until it can fall by at most this part of what the model promises.
+    first_gap
+        while the centre has no bound, (3) is solved until it can fall by at most this part of the mixture's cost.
+    inner_steps
+        the most evaluations of (3) in one solve.
+    new_weight
+        the first weight of a new column in its tree's mixture.
+    most_idle, most_refined
+        so many steps without a new column end the run: of those in which the best bound does not rise, and of any kind.
+    exactness
+        smaller differences, relative to the all-roots forest's value, are rounding.
+    own_tolerance
+        columns with a larger negative reduced cost enter a user's master, as a share of the all-roots forest's value.
+    proven
+        a solution counts as optimal up to this relative gap, or up to the requested gap if that is larger.
+    """
+
+    first_eta: float = 5.0
+    growth: float = 1.5
+    shrinkage: float = 0.5
+    serious: float = 0.1
+    inner_gap: float = 0.1
+    first_gap: float = 1e-3
+    inner_steps: int = 60
+    new_weight: float = 0.1
+    most_idle: int = 100
+    most_refined: int = 1000
+    exactness: float = 1e-13
+    own_tolerance: float = 1e-8
+    proven: float = 1e-6
+
+
+DEFAULTS = ColumnParams()
+"""What is not set otherwise."""
