@@ -22,12 +22,12 @@ import math
 import os
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -96,22 +96,25 @@ Seed = Annotated[int, Range(0, 2**32 - 1)]
 """A seed of NumPy's random numbers."""
 
 
-Culprit = tuple[str, Any, str]
-"""Name and value of what is wrong, and what is wanted there."""
+Wrong = tuple[str, Any, str] | None
+"""Where in an argument something is wrong, such as ``"[2]"``, its value, and what is wanted there; None: nothing is wrong."""
 
 
 @dataclass(frozen=True)
 class Kind:
     """What an annotation asks for."""
 
-    accepts: Callable[[Any], bool]  # whether a value is of the kind
     words: str  # the kind, as in "give a number"
-    # of collections: the first wrong entry of a value that is such a collection; None if it is none.
-    entry: Callable[[str, Any], Culprit | None] = lambda name, value: None
+    wrong: Callable[[Any], Wrong]
 
-    def culprit(self, name: str, value: Any) -> Culprit:
-        """The wrong entry of a collection, or the argument itself."""
-        return self.entry(name, value) or (name, value, self.words)
+    @classmethod
+    def of(cls, test: Callable[[Any], bool], words: str) -> Self:
+        """The kind of the values that pass a test."""
+        return cls(words, lambda value: None if test(value) else ("", value, words))
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value is of the kind."""
+        return self.wrong(value) is None
 
 
 def checked(target: Target) -> Target:
@@ -161,11 +164,11 @@ def checking(function: Target) -> Target:
         if not order:
             read()
         for k, ((name, kind), value) in enumerate(zip(order, args, strict=False)):
-            if kind is not None and not kind.accepts(value):
+            if kind is not None and kind.wrong(value):
                 args = (*args[:k], _taken(name, kind, value), *args[k + 1 :])
         for name, value in named.items():
             kind = rules.get(name)
-            if kind is not None and not kind.accepts(value):
+            if kind is not None and kind.wrong(value):
                 named = named | {name: _taken(name, kind, value)}
         return function(*args, **named)
 
@@ -197,8 +200,8 @@ def argument_kinds(function: Callable[..., Any]) -> dict[str, Kind]:
 def check_argument(name: str, value: Any, hint: Any) -> None:
     """Refuse a value that is not of the kind `hint`."""
     kind = kind_of(hint)
-    if kind is not None and not kind.accepts(value):
-        _refuse(name, kind, value)
+    if kind is not None and (wrong := kind.wrong(value)):
+        _refuse(name, *wrong)
 
 
 def check_arguments(holder: Any, wanted: Mapping[str, Any]) -> None:
@@ -209,11 +212,11 @@ def check_arguments(holder: Any, wanted: Mapping[str, Any]) -> None:
 
 def _taken(name: str, kind: Kind | None, value: Any) -> Any:
     """The value if it is of the kind, or is it with fractions for its decimals; others are refused."""
-    if kind is None or kind.accepts(value):
+    if kind is None or (wrong := kind.wrong(value)) is None:
         return value
     exact = without_decimals(value)
     if exact is value or not kind.accepts(exact):
-        _refuse(name, kind, value)
+        _refuse(name, *wrong)
     return exact
 
 
@@ -233,11 +236,10 @@ def without_decimals(value: Any) -> Any:
     return value
 
 
-def _refuse(name: str, kind: Kind, value: Any) -> NoReturn:
-    name, value, wanted = kind.culprit(name, value)
+def _refuse(name: str, place: str, value: Any, wanted: str) -> NoReturn:
     if isinstance(value, Decimal) and wanted.startswith("a number"):
         wanted += " that a float can hold"
-    raise InvalidInputError(f"{name} is {shown(value)}; give {wanted}")
+    raise InvalidInputError(f"{name}{place} is {shown(value)}; give {wanted}")
 
 
 def shown(value: Any) -> str:
@@ -267,7 +269,7 @@ def kind_of(hint: Any) -> Kind | None:
     if hint in (Any, object, typing.Self) or isinstance(hint, TypeVar):
         return None
     if hint == ArrayLike:
-        return Kind(_is_array_like, "an array or a sequence")
+        return Kind.of(_is_array_like, "an array or a sequence")
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _narrowed(kind_of(arguments[0]), arguments[1:])
@@ -275,39 +277,47 @@ def kind_of(hint: Any) -> Kind | None:
         return _one_of(_members(arguments))
     if origin is Literal:
         words = ", ".join(map(repr, arguments))
-        return Kind(lambda value: isinstance(value, str) and value in arguments, f"one of {words}" if arguments[1:] else words)
-    if origin is tuple:
-        return _tuple(arguments)
+        words = f"one of {words}" if arguments[1:] else words
+        return Kind.of(lambda value: isinstance(value, str) and value in arguments, words)
+    if origin is tuple and arguments[1:] != (...,):
+        places = [kind_of(argument) for argument in arguments]
+        right = Kind.of(lambda value: isinstance(value, tuple) and len(value) == len(places), f"a tuple of {len(places)}")
+        return _collection(right, lambda value: zip(range(len(places)), value, places, strict=True))
     if origin is not None and issubclass(origin, Mapping):
-        return _collection(_is_mapping, "a mapping", kind_of(arguments[1]))
-    if origin is Sequence:
-        return _collection(_is_sequence, "a sequence", kind_of(arguments[0]))
+        parts = kind_of(arguments[1])
+        return _collection(_MAPPING, lambda value: ((key, entry, parts) for key, entry in value.items()))
+    if origin in (tuple, Sequence):
+        parts = kind_of(arguments[0])
+        right = _SEQUENCE if origin is Sequence else Kind.of(lambda value: isinstance(value, tuple), "a tuple")
+        return right if parts is None else _collection(right, lambda value: ((k, x, parts) for k, x in enumerate(value)))
     if origin is Iterable:
-        return Kind(_is_iterable, "several values")
+        return Kind.of(_is_iterable, "several values")
     if origin is Callable:
-        return Kind(callable, "a function")
+        return Kind.of(callable, "a function")
     return _instance(hint if origin is None else origin)
 
 
 def _instance(wanted: Any) -> Kind:
     """An instance of a class; numbers and truth values as Python and NumPy have them."""
-    known = {
-        type(None): Kind(lambda value: value is None, "None"),
-        bool: Kind(lambda value: isinstance(value, (bool, np.bool_)), "True or False"),
-        int: Kind(lambda value: not isinstance(value, bool) and isinstance(value, Integral), "a whole number"),
-        float: Kind(lambda value: not isinstance(value, bool) and isinstance(value, Real) and value == value, "a number"),
-        Fraction: Kind(lambda value: not isinstance(value, bool) and isinstance(value, Rational), "a number"),
-        Decimal: Kind(lambda value: isinstance(value, Decimal) and not value.is_nan(), "a number"),
-        str: Kind(lambda value: isinstance(value, str), "a string"),
-        np.ndarray: Kind(lambda value: isinstance(value, np.ndarray) and value.ndim > 0, "an array"),
-    }
-    if wanted in known:
-        return known[wanted]
+    if wanted in KNOWN:
+        return KNOWN[wanted]
     if getattr(wanted, "_is_protocol", False):
         return _protocol(wanted)
     if issubclass(wanted, os.PathLike):
-        return Kind(lambda value: isinstance(value, os.PathLike), "a path")
-    return Kind(wanted.__instancecheck__, _article(wanted.__name__))
+        return Kind.of(lambda value: isinstance(value, os.PathLike), "a path")
+    return Kind.of(wanted.__instancecheck__, _article(wanted.__name__))
+
+
+KNOWN: dict[Any, Kind] = {
+    type(None): Kind.of(lambda value: value is None, "None"),
+    bool: Kind.of(lambda value: isinstance(value, (bool, np.bool_)), "True or False"),
+    int: Kind.of(lambda value: not isinstance(value, bool) and isinstance(value, Integral), "a whole number"),
+    float: Kind.of(lambda value: not isinstance(value, bool) and isinstance(value, Real) and value == value, "a number"),
+    Fraction: Kind.of(lambda value: not isinstance(value, bool) and isinstance(value, Rational), "a number"),
+    Decimal: Kind.of(lambda value: isinstance(value, Decimal) and not value.is_nan(), "a number"),
+    str: Kind.of(lambda value: isinstance(value, str), "a string"),
+    np.ndarray: Kind.of(lambda value: isinstance(value, np.ndarray) and value.ndim > 0, "an array"),
+}
 
 
 def _protocol(wanted: Any) -> Kind:
@@ -316,8 +326,8 @@ def _protocol(wanted: Any) -> Kind:
     members = {name for base in bases for name in (*vars(base), *inspect.get_annotations(base))}
     public = [name for name in members if not name.startswith("_") or name == "__call__"]
     if public == ["__call__"]:
-        return Kind(callable, f"a function like {wanted.__name__}")
-    return Kind(
+        return Kind.of(callable, f"a function like {wanted.__name__}")
+    return Kind.of(
         lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in public), _article(wanted.__name__)
     )
 
@@ -334,17 +344,23 @@ def _one_of(kinds: list[Kind | None]) -> Kind | None:
     known = [kind for kind in kinds if kind is not None]
     if len(known) < len(kinds):
         return None
-    accept = [kind.accepts for kind in known]
     words = list(dict.fromkeys(kind.words for kind in known))
     if "a number" in words:
         words = [w for w in words if w != "a whole number"]
     words.sort(key=lambda w: w == "None")
     text = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
-    def wrong_entry(name: str, value: Any) -> Culprit | None:
-        return next(filter(None, (kind.entry(name, value) for kind in known)), None)
+    def wrong(value: Any) -> Wrong:
+        inside: Wrong = None
+        for kind in known:
+            found = kind.wrong(value)
+            if found is None:
+                return None
+            if found[0]:  # an entry of a collection
+                inside = inside or found
+        return inside or ("", value, text)
 
-    return Kind(lambda value: any(accepts(value) for accepts in accept), text, wrong_entry)
+    return Kind(text, wrong)
 
 
 def _narrowed(kind: Kind | None, notes: Sequence[Any]) -> Kind | None:
@@ -353,54 +369,30 @@ def _narrowed(kind: Kind | None, notes: Sequence[Any]) -> Kind | None:
         return None
     ranges = [note for note in notes if isinstance(note, Range)]
     words = next((note for note in notes if isinstance(note, str)), f"{kind.words} {' and '.join(map(str, ranges))}".strip())
-    accepts = kind.accepts
-    return Kind(lambda value: accepts(value) and all(interval.holds(value) for interval in ranges), words, kind.entry)
+
+    def wrong(value: Any) -> Wrong:
+        found = kind.wrong(value)
+        if found is not None and found[0]:
+            return found
+        return None if found is None and all(interval.holds(value) for interval in ranges) else ("", value, words)
+
+    return Kind(words, wrong)
 
 
-def _collection(holds: Callable[[Any], bool], words: str, parts: Kind | None) -> Kind:
-    """A sequence, a tuple or a mapping, whose entries are looked at."""
-    if parts is None:
-        return Kind(holds, words)
-    accepts = parts.accepts
+def _collection(whole: Kind, parts: Callable[[Any], Iterable[tuple[Any, Any, Kind | None]]]) -> Kind:
+    """A sequence, a tuple or a mapping whose entries are looked at: `parts` gives key, entry and kind of each."""
 
-    def wrong_entry(name: str, value: Any) -> Culprit | None:
-        if not holds(value):
-            return None
-        entries = value.items() if isinstance(value, Mapping) else enumerate(value)
-        wrong = ((key, entry) for key, entry in entries if not accepts(entry))
-        return next((parts.culprit(f"{name}[{shown(key)}]", entry) for key, entry in wrong), None)
+    def wrong(value: Any) -> Wrong:
+        found = whole.wrong(value)
+        if found is not None:
+            return found
+        for key, entry, kind in parts(value):
+            found = None if kind is None else kind.wrong(entry)
+            if found is not None:
+                return f"[{shown(key)}]{found[0]}", *found[1:]
+        return None
 
-    def all_accepted(value: Any) -> bool:
-        return holds(value) and all(map(accepts, value.values() if isinstance(value, Mapping) else value))
-
-    return Kind(all_accepted, words, wrong_entry)
-
-
-def _tuple(arguments: tuple[Any, ...]) -> Kind:
-    """A tuple: of any length, or with one entry for each argument."""
-    if arguments[1:] == (...,):
-        return _collection(lambda value: isinstance(value, tuple), "a tuple", kind_of(arguments[0]))
-    kinds = [kind_of(argument) for argument in arguments]
-
-    def wrong(value: tuple[Any, ...]) -> Iterator[tuple[int, Kind]]:
-        return ((k, kind) for k, (kind, entry) in enumerate(zip(kinds, value, strict=True)) if kind and not kind.accepts(entry))
-
-    def right_length(value: Any) -> bool:
-        return isinstance(value, tuple) and len(value) == len(kinds)
-
-    def wrong_entry(name: str, value: Any) -> Culprit | None:
-        if not right_length(value):
-            return None
-        return next((kind.culprit(f"{name}[{k}]", value[k]) for k, kind in wrong(value)), None)
-
-    def accepts(value: Any) -> bool:
-        return right_length(value) and next(wrong(value), None) is None
-
-    return Kind(accepts, f"a tuple of {len(kinds)}", wrong_entry)
-
-
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, Mapping)
+    return Kind(whole.words, wrong)
 
 
 def _is_iterable(value: Any) -> bool:
@@ -408,13 +400,12 @@ def _is_iterable(value: Any) -> bool:
     return not isinstance(value, (str, bytes)) and hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0
 
 
-def _is_sequence(value: Any) -> bool:
-    """Whether it is a row of values: a sequence that is not text, or a one-dimensional array of any library."""
-    return _is_array_like(value) and getattr(value, "ndim", 1) == 1
-
-
 def _is_array_like(value: Any) -> bool:
     """Whether NumPy reads it as an array of numbers or names: a sequence that is not text, or an array of any library."""
     if isinstance(value, Sequence):
         return not isinstance(value, (str, bytes))
     return hasattr(value, "__array__") and getattr(value, "ndim", 1) > 0
+
+
+_MAPPING = Kind.of(lambda value: isinstance(value, Mapping), "a mapping")
+_SEQUENCE = Kind.of(lambda value: _is_array_like(value) and getattr(value, "ndim", 1) == 1, "a sequence")  # no table
