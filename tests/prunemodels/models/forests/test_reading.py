@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
@@ -20,15 +16,13 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     IsolationForest,
     RandomForestClassifier,
-    RandomForestRegressor,
     RandomTreesEmbedding,
 )
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.tree import DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations.instance.routing import as_rows, leaves_of
-from prunemodels.evaluation.path import evaluate_path
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, rows, targets, trees_of
 
@@ -206,77 +200,8 @@ def test_tables_sparse_matrices_and_nullable_columns_are_rows_too():
 
     case = fitted("random forest, missing values")
     X = case.X
-    expected = problem("random forest, missing values").routing.order
+    expected = problem("random forest, missing values").usage.routing.order
     table = pd.DataFrame(X)
     assert table.astype("Float64").isna().to_numpy().any()
     for same in (table, table.astype("Float64"), csr_matrix(X), X.tolist(), X.astype(np.float32)):
-        np.testing.assert_array_equal(problem("random forest, missing values", X=same).routing.order, expected)
-
-
-X = rows()
-NUMBERS = targets(X, 1)
-LABELS = labels(X, [5, 7, 9], 1)
-
-FORESTS: dict[str, tuple[Any, NDArray[Any]]] = {
-    "regression": (RandomForestRegressor(4, max_depth=4, random_state=0), NUMBERS),
-    "absolute error": (ExtraTreesRegressor(3, max_depth=3, criterion="absolute_error", random_state=0), NUMBERS),
-    "poisson": (RandomForestRegressor(3, max_depth=3, criterion="poisson", random_state=0), NUMBERS),
-    "extra trees": (ExtraTreesRegressor(4, max_depth=4, bootstrap=True, random_state=0), NUMBERS),
-    "bag": (BaggingRegressor(DecisionTreeRegressor(max_depth=3), 4, max_features=3, random_state=0), NUMBERS),
-    "classification": (RandomForestClassifier(4, max_depth=4, random_state=0), LABELS),
-    "tree": (DecisionTreeClassifier(max_depth=4, random_state=0), LABELS),
-}
-
-
-def grown(kind: str) -> tuple[Any, NDArray[Any]]:
-    forest, y = FORESTS[kind]
-    return forest.fit(X[:60], y[:60]), y
-
-
-def own_error(model: Any, kind: str, y: NDArray[Any], rows: NDArray[Any]) -> float:
-    """The mean loss of what a model predicts."""
-    predicted = np.asarray(model.predict(rows))
-    if y.dtype.kind == "i":
-        return float((predicted != y).mean())
-    if kind == "absolute error":
-        return float(np.abs(predicted - y).mean())
-    if kind == "poisson":
-        return float((2 * (y * np.log(y / predicted) - y + predicted)).mean())
-    return float(((predicted - y) ** 2).mean())
-
-
-@pytest.mark.parametrize("kind", FORESTS)
-def test_errors_of_single_trees(kind: str) -> None:
-    """The unpruned forest's error on given rows is the mean over its trees; stored errors are those of the rows drawn."""
-    forest, y = grown(kind)
-    given = pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X[60:], y[60:]))
-    trees = getattr(forest, "estimators_", [forest])
-    columns = getattr(forest, "estimators_features_", [slice(None)] * len(trees))
-    each = [own_error(t, kind, y[60:], X[60:][:, c]) for t, c in zip(trees, columns, strict=True)]
-    if kind == "classification":  # the trees predict the numbers of the classes
-        codes = np.searchsorted(forest.classes_, y[60:])
-        each = [float((t.predict(X[60:]) != codes).mean()) for t in trees]
-    assert pm.Pruning.unpruned(given).error == pytest.approx(np.mean(each))
-    stored, drawn = (
-        pm.problem_from_forest(forest, X, costs=1, errors=errors)
-        for errors in (pm.samples.InBag(), pm.samples.InBag(X[:60], y[:60]))
-    )
-    np.testing.assert_allclose(stored.node_error, drawn.node_error, atol=1e-9 * stored.node_error.max())
-
-
-@pytest.mark.parametrize("kind", FORESTS)
-def test_pruned_forests_are_judged_as_they_predict(kind: str, tmp_path: Path) -> None:
-    """Path, held-out change and `evaluate` have the pruned forest's own mean error; files are read again."""
-    forest, y = grown(kind)
-    result = pm.prune_forest(forest, X[60:], y[60:], costs=[1, 2, 3, 4, 5], budget=5)
-    assert result.cost <= 5
-    assert result.estimator.predict(X).shape == y.shape
-    seen = evaluate_path(result.path, X, y)
-    own = [own_error(pm.apply_pruning(p, forest), kind, y, X) for p in result.path]
-    np.testing.assert_allclose(seen.error, own, rtol=1e-9)
-    error = own_error(result.estimator, kind, y, X)
-    assert result.evaluate(X, y).error_after.mean == pytest.approx(error)
-    assert pm.evaluate(result.estimator, X, y, costs=1).error == pytest.approx(error)
-    pm.save_forest(result.estimator, tmp_path / "forest.skops")
-    again = pm.load_forest(tmp_path / "forest.skops")
-    np.testing.assert_array_equal(again.predict(X), result.estimator.predict(X))
+        np.testing.assert_array_equal(problem("random forest, missing values", X=same).usage.routing.order, expected)
