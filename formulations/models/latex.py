@@ -23,9 +23,6 @@ from pyomo.core.expr.relational_expr import EqualityExpression, InequalityExpres
 
 from formulations.arguments import checked
 
-MOST_SUMMANDS = 2
-"""So many terms of one component are written out."""
-
 Key = tuple[Any, ...]
 
 Member = dict[str, Any]
@@ -126,7 +123,7 @@ class _Writer:
         """A sum; runs of one component are a sum over its indices."""
         words = list[str]()
         for part, run in self.terms(args):
-            if part is None or len(run) <= MOST_SUMMANDS:
+            if part is None or len(run) <= 2:
                 words += [self.text(a, member, family) for a in run]
                 continue
             self.used |= {part.name} if part.ctype is pyo.Expression else set()

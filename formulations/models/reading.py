@@ -14,10 +14,7 @@ from scipy import sparse
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
-
-TOLERANCE = 1e-6
-"""A value this close to 0 or 1 counts as integral; solvers run with the same tolerance."""
+from formulations.programs.linear_program import FOR_ALL, INTEGRAL, Block, LinearProgram, Names
 
 
 @checked
@@ -61,7 +58,7 @@ def read_pruning(model: pyo.ConcreteModel) -> Pruning:
     m: Any = model
     point = {name: _value(part, name) for name, part in _parts(m, ("y", "z", "w_t", "w"))}
     worst = max(point, key=lambda name: abs(point[name] - round(point[name])))
-    if abs(point[worst] - round(point[worst])) > TOLERANCE:
+    if abs(point[worst] - round(point[worst])) > INTEGRAL:
         raise InvalidInputError(
             f"{worst} is {point[worst]:.6g}: the point is not integral, so it is no pruning; solve the integer program "
             "(relax=False), or round a relaxation's point with solvers.closures.level_sets"
@@ -93,7 +90,7 @@ def _refuse_broken_rows(model: Any) -> None:
     for row in own_rows(model):
         value = pyo.value(row.body, exception=False)
         for bound, sign in ((row.lb, -1.0), (row.ub, 1.0)):
-            if value is not None and bound is not None and sign * (value - bound) > TOLERANCE * max(1.0, abs(bound)):
+            if value is not None and bound is not None and sign * (value - bound) > INTEGRAL * max(1.0, abs(bound)):
                 raise InvalidInputError(
                     f"the point breaks the row {row.name}: {value:.6g} where {bound:.6g} is the limit; solve the model "
                     "as it is now"

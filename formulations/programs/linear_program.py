@@ -16,6 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+INTEGRAL = 1e-6
+"""A value of a point counts as an integer if it is this close to one; engines run with the same tolerance."""
+
 FOR_ALL = -1
 """In place of a row's index in a `Block`: the item is paid once for all rows."""
 

@@ -29,9 +29,8 @@ from formulations.programs.files import labels_of, write_program
 from formulations.programs.formulation import formulation_named
 from formulations.programs.limit_matrix import limit_matrix
 from formulations.programs.limit_rows import limit_rows
-from formulations.programs.linear_program import LinearProgram
+from formulations.programs.linear_program import INTEGRAL, LinearProgram
 from solvers.closures.level_sets import pruning_of_point
-from solvers.programs.params import PARAMS
 from solvers.programs.relaxation import program_of
 
 ENDS = re.compile(r"#?\s*(dual solution|basis|solution no)", re.IGNORECASE)
@@ -119,7 +118,7 @@ class BuiltProgram:
         if np.shape(x) != (len(columns),):
             raise InvalidInputError(f"x has shape {np.shape(x)}; the program has {len(columns)} columns")
         apart = np.abs(x - np.rint(x))
-        if apart.max(initial=0.0) > PARAMS.integral:
+        if apart.max(initial=0.0) > INTEGRAL:
             k = int(apart.argmax())
             raise InvalidInputError(
                 f"{columns[k]} is {x[k]:.6g}: the point is not integral, so it is no pruning; solve the integer program "

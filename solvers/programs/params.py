@@ -21,8 +21,6 @@ class ProgramParams:
         seconds to wait for a cancelled solve to end.
     tolerance
         HiGHS' feasibility of rows, reduced costs and integers: as fast as its own 1e-7 on our programs.
-    integral
-        a value counts as an integer if it is this close to one.
     optimality
         relative tolerance of methods that do not end in a vertex.
     first_order_iterations
@@ -44,7 +42,6 @@ class ProgramParams:
     reserve_seconds: float = 5.0
     grace_seconds: float = 3.0
     tolerance: float = 1e-9
-    integral: float = 1e-6
     optimality: float = 1e-8
     first_order_iterations: int = 100_000
     most_threads: int = 2

@@ -1,11 +1,16 @@
-"""From an engine's answer to a solution. Nothing that was computed in floating point is trusted.
+"""From an engine's answer to a solution. No number of the engine is trusted but the point and the dual values themselves.
 
-pruning   the best level set of the point                                                  `solvers.closures.level_sets`
-bound     of a relaxation: from the dual values of the rows that bind nodes to purchases   `solvers.closures.duals`
-          of a relaxation with fractional vertices: its own (1); it may be below the optimum
-          of an integer program: the engine's, less what its tolerances can hide
+The pruning is the best level set of the point (`solvers.closures.level_sets`). Where that does not help it is the best pruning
+that is free of charge.
 
-offset + sum_r (row_lower_r q_r^+ - row_upper_r q_r^-) + sum_j min(d_j lower_j, d_j upper_j),   d = cost - q A          (1)
+The bound of a relaxation is recomputed in integers from the dual values of the rows that bind nodes to purchases
+(`solvers.closures.duals`). A relaxation with fractional vertices is worth less than the optimum. Such an engine states what the
+relaxation is worth, by weak duality,
+
+    offset + sum_r (row_lower_r q_r^+ - row_upper_r q_r^-) + sum_j min(d_j lower_j, d_j upper_j),   d = cost - q A          (1)
+
+even where the same dual values prove more of the optimum. The bound of an integer program is the engine's, less what its
+tolerances can hide.
 """
 
 from __future__ import annotations
@@ -23,13 +28,12 @@ from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import columns_of
 from formulations.programs.formulation import BY_NAME
-from formulations.programs.linear_program import LinearProgram
+from formulations.programs.linear_program import INTEGRAL, LinearProgram
 from solvers.closures.duals import integer_duals, proven_bound, zero_duals
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.closures.level_sets import best_level_set, splits_kept
 from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.engines.answer import LinearAnswer
-from solvers.programs.params import PARAMS
 
 
 def relaxation_solution(
@@ -71,7 +75,11 @@ def integer_solution(
     *,
     started: float,
 ) -> Solution:
-    """The solution that follows from branch and bound, without a certificate. Parameters as in `relaxation_solution`."""
+    """The solution that follows from branch and bound, without a certificate.
+
+    The trees without prices give a bound, too, which counts where branch and bound has none yet. Parameters as in
+    `relaxation_solution`.
+    """
     rate = exact(lam, "lam")
     pruning = _rounded(problem, program, answer, lam)
     value, objective = pruning.value(float(lam)), integer_objective(problem, rate)
@@ -117,8 +125,8 @@ def relaxation_bound(program: LinearProgram, row_dual: NDArray[np.float64]) -> f
 
 
 def is_integral(x: NDArray[np.float64]) -> bool:
-    """Whether every number is within 1e-6 of an integer."""
-    return bool((np.abs(x - np.rint(x)) <= PARAMS.integral).all())
+    """Whether every number is an integer up to `INTEGRAL`."""
+    return bool((np.abs(x - np.rint(x)) <= INTEGRAL).all())
 
 
 def program_stats(program: LinearProgram, answer: LinearAnswer, started: float) -> dict[str, float]:

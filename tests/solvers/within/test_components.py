@@ -22,7 +22,7 @@ from solvers.within import best_breakpoint, best_within, brute_force_budget, cal
 from solvers.within.components import components_of
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
-from tests.solvers.cases import PRESENT, instance, stump, twin_stumps
+from tests.solvers.cases import instance, stump, twin_stumps
 from tests.solvers.path.test_large_parts import wrong_ends
 from tests.solvers.within.test_engines import a_larger_problem, budgets_of
 
@@ -142,16 +142,6 @@ def agrees(value: float, lam: float, hull: LP1Relaxation, path: PruningPath) -> 
     lowest, highest = lam_of[k], lam_of[k + (cost[k] >= hull.budget)]
     assert lam >= lowest * (1 - 1e-6) - 1e-9 * size
     assert lam <= highest * (1 + 1e-6) + 1e-9 * size
-
-
-@looped("name", PRESENT)
-def test_arrays_give_the_paths_mixture(name: str) -> None:
-    """LP1 through HiGHS as arrays: the path's value, and lambda* from the budget row's dual, at breakpoints and between them."""
-    problem = instance(name)
-    path = pm.pruning_path(problem)
-    for budget in lp1_budgets_of(path):
-        found = solve_relaxation(problem, budget=budget, formulation="LP1", merge=True)
-        agrees(found.objective, -found.dual["budget"], relaxed_optimum(path, budget), path)
 
 
 def test_duals_by_hand() -> None:

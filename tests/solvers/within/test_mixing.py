@@ -12,7 +12,7 @@ from formulations import Pruning
 from formulations.programs.columns import usage_columns
 from solvers.brute_force import all_prunings
 from solvers.within import linear_program_within, relaxed_optimum
-from solvers.within.mixing import best_of_levels, bound_within
+from solvers.within.by_programs import best_of_levels, bound_within
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import PRESENT, instance, stump, twin_stumps

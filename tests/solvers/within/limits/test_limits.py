@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -28,7 +27,6 @@ from solvers.within import best_within, brackets, integer_program_within, relaxe
 from solvers.within.oracle import LagrangianOracle
 from solvers.within.params import WithinParams
 from solvers.within.relaxation import relax
-from solvers.within.solve import Method
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
@@ -180,21 +178,6 @@ def test_no_time_leaves_a_true_answer() -> None:
         assert found.stopped is StopReason.TIME_LIMIT
         assert limit_rows(problem, limits).within(found.pruning)
         assert found.status is Status.FEASIBLE
-
-
-@pytest.mark.parametrize("method", ["best", "exact"])
-def test_the_clock_decides_nothing(method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a time limit the answer is the same where each look at the clock finds an hour gone; work limits it."""
-    problem = instance("wine, groups")
-    limits = halves(problem, (Fraction(1, 2), Fraction(1, 3)))
-    found = [solve_limits(problem, limits, method=method, work=work) for work in (0.0, 0.05)]
-    clock = iter(range(0, 10**9, 3600))
-    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
-    again = [solve_limits(problem, limits, method=method, work=work) for work in (0.0, 0.05)]
-    for one, other in zip(found, again, strict=True):
-        assert np.array_equal(one.pruning.kept, other.pruning.kept)
-        assert (one.bound, one.stopped, one.stats["work"]) == (other.bound, other.stopped, other.stats["work"])
-    assert found[1].stats["work"] > 0
 
 
 def test_generous_limits_are_none() -> None:
