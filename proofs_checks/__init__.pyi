@@ -17,10 +17,6 @@ from proofs_checks.integrality.vertices import (
     vertices as vertices,
 )
 from proofs_checks.integrality.points import check_weak_relaxation as check_weak_relaxation
-from proofs_checks.integrality.zero_one import (
-    check_balanced as check_balanced,
-    check_perfect as check_perfect,
-)
 from proofs_checks.matrices.network_matrix import (
     NetworkMatrix as NetworkMatrix,
     check_network_matrix as check_network_matrix,

@@ -1,14 +1,12 @@
-"""Is a polyhedron integral, and why: total unimodularity, a balanced matrix, a perfect one; with all vertices as a cross-check.
+"""Is a polyhedron integral, and is it for total unimodularity; with all vertices as a cross-check.
 
     totally unimodular, with whole sides of rows and bounds of variables (Hoffman and Kruskal 1956)                       (1)
-    balanced, rows <= 1, >= 1 or = 1, and variables >= 0, perhaps <= 1 (Fulkerson, Hoffman and Oppenheim 1974)            (2)
-    perfect, rows <= 1, and variables >= 0, perhaps <= 1 (Chvatal 1975)                                                  (3)
 
-Each suffices; (1) and (2) are not necessary, (3) is for these polyhedra. Conversely, where a matrix is not totally unimodular,
-some whole sides b give { x >= 0 : A x <= b } a fractional vertex x. With V, a violating submatrix of order k, all other
-variables being 0 and the k variables of V being
+This suffices for integral vertices and is not necessary. Conversely, where a matrix is not totally unimodular, some whole sides b
+give { x >= 0 : A x <= b } a fractional vertex x. With V, a violating submatrix of order k, all other variables being 0 and the k
+variables of V being
 
-    v + w,    v a column of the inverse of V that is not whole, w whole and large enough,                                 (4)
+    v + w,    v a column of the inverse of V that is not whole, w whole and large enough,                                 (2)
 
 V's rows have the whole sides V (v + w), and all other rows any whole sides that are large enough.
 """
@@ -27,7 +25,6 @@ from formulations.errors import InvalidInputError, SolverFailedError
 from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertices import LIMIT, check_integral_vertices
-from proofs_checks.integrality.zero_one import check_balanced, check_perfect
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, determinant
 from proofs_checks.total_unimodularity.decide import check_total_unimodularity
@@ -39,11 +36,12 @@ class Reasons:
     """What was found."""
 
     vertices: Any  # of all vertices: a `VertexCount`, or why they were not listed
-    # the verdicts on the matrix: totally unimodular, balanced, perfect; each only where it would be a reason.
-    matrix: tuple[Verdict, ...]
+    matrix: (
+        Verdict | None
+    )  # whether the matrix is totally unimodular; None where a side is not whole, so that it would be no reason
 
     def __str__(self) -> str:
-        return "\n".join([str(self.vertices), *map(_in_words, self.matrix)])
+        return str(self.vertices) if self.matrix is None else f"{self.vertices}\n{_in_words(self.matrix)}"
 
 
 def _in_words(verdict: Verdict) -> str:
@@ -69,12 +67,12 @@ def check_integrality(polyhedron: Any, *, limit: Count = LIMIT) -> Verdict:
     Returns
     -------
     Verdict
-        method: the first of (1)-(3) that holds, or that no general reason is known. certificate: `Reasons`.
+        method: total unimodularity where (1) holds, or that no general reason is known. certificate: `Reasons`.
 
     Raises
     ------
     SolverFailedError
-        if a vertex is fractional in spite of a reason: a fault of this package.
+        if a vertex is fractional in spite of (1): a fault of this package.
 
     Examples
     --------
@@ -94,39 +92,22 @@ def check_integrality(polyhedron: Any, *, limit: Count = LIMIT) -> Verdict:
         answer, listed = verdict.holds, verdict.certificate
     except InvalidInputError as error:
         listed = f"the vertices were not listed: {error}"
-    verdicts = _of_matrix(body)
-    reason = next((v for v in verdicts if v.holds), None)
-    if reason is not None and answer is False:
+    sides = (*body.row_lower, *body.row_upper, *body.lower, *body.upper)
+    whole = all(isinstance(x, int) or not math.isfinite(x) for x in sides)
+    reason = check_total_unimodularity(body.matrix()) if whole else None
+    if reason and answer is False:
         raise SolverFailedError(f"a vertex is fractional although {reason.claim}; please report the polyhedron")
-    if reason is not None:
+    if reason:
         answer, method = True, reason.claim
     else:
         words = {True: "every vertex; no general reason is known", False: "every vertex", None: "no reason, too many vertices"}
         method = words[answer]
-    return Verdict(claim, answer, method, Reasons(listed, tuple(verdicts)))
-
-
-def _of_matrix(body: Polyhedron) -> list[Verdict]:
-    """(1)-(3), the first that holds being the last that is asked."""
-    matrix = body.matrix()
-    found: list[Verdict] = []
-    ones = all(x in (1, -np.inf, np.inf) for x in (*body.row_lower, *body.row_upper))
-    ones = ones and all(x == 0 for x in body.lower) and all(x in (1, np.inf) for x in body.upper)
-    sides = (*body.row_lower, *body.row_upper, *body.lower, *body.upper)
-    reasons = (
-        (all(isinstance(x, int) or not math.isfinite(x) for x in sides), check_total_unimodularity),
-        (ones, check_balanced),
-        (ones and all(x == -np.inf for x in body.row_lower), check_perfect),
-    )
-    for applies, check in reasons:
-        if applies and not any(verdict.holds for verdict in found):
-            found.append(check(matrix))
-    return found
+    return Verdict(claim, answer, method, Reasons(listed, reason))
 
 
 @checked
 def fractional_vertex(matrix: Any, violating: ViolatingSubmatrix) -> tuple[Polyhedron, ExactPoint]:
-    """Whole right-hand sides b for which { x >= 0 : A x <= b } has a fractional vertex, by (4).
+    """Whole right-hand sides b for which { x >= 0 : A x <= b } has a fractional vertex, by (2).
 
     Parameters
     ----------

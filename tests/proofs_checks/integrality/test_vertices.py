@@ -15,19 +15,17 @@ from hypothesis import strategies as st
 
 from formulations.errors import InvalidInputError, SolverFailedError
 from proofs_checks import (
-    check_balanced,
     check_integral_vertices,
     check_integrality,
-    check_perfect,
     check_total_unimodularity,
     fractional_vertex,
 )
-from proofs_checks.integrality import reasons, zero_one
+from proofs_checks.integrality import reasons
 from proofs_checks.integrality.points import check_vertex, rank_and_kernel
 from proofs_checks.integrality.polyhedron import Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertices import vertices
-from proofs_checks.matrices.violation import ViolatingSubmatrix, determinant
+from proofs_checks.matrices.violation import determinant
 from proofs_checks.verdict import Verdict
 from prunemodels.example import problem as example
 from solvers import solve_relaxation
@@ -261,87 +259,11 @@ def test_lines_and_size_are_refused_with_the_reason() -> None:
 
 # balanced, and not totally unimodular: no odd cycle, but the four rows have the determinant -2 (Schrijver 1986, section 21.5)
 BALANCED = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1], [1, 1, 1, 1]])
-# all cliques of a path with a triangle at each inner edge: perfect, but the triangle of columns 1, 2, 4 is an odd cycle of rows
-PERFECT = np.array([[1, 1, 1, 0, 0, 0], [0, 1, 0, 1, 1, 0], [0, 0, 1, 0, 1, 1], [0, 1, 1, 0, 1, 0]])
-
-
-def _balanced_by_definition(matrix: Matrix) -> bool:
-    """No square submatrix of odd order has two ones in each row and column: all submatrices."""
-    m, n = matrix.shape
-    for order in range(3, min(m, n) + 1, 2):
-        for rows in itertools.combinations(range(m), order):
-            for columns in itertools.combinations(range(n), order):
-                part = matrix[np.ix_(rows, columns)]
-                if (part.sum(axis=0) == 2).all() and (part.sum(axis=1) == 2).all():
-                    return False
-    return True
 
 
 def _random_01(rng: np.random.Generator, largest: int) -> Matrix:
     m, n = rng.integers(2, largest + 1, size=2).tolist()
     return (rng.random((m, n)) < rng.uniform(0.3, 0.8)).astype(np.int8)
-
-
-def test_balanced_by_hand() -> None:
-    """An odd cycle is not, an even one is; a matrix that is balanced and not totally unimodular; -1 and 2 are no entries."""
-    verdict = check_balanced(families.odd_cycle(5))
-    assert verdict.holds is False
-    assert isinstance(verdict.certificate, ViolatingSubmatrix)
-    assert verdict.certificate.order == 5
-    assert check_balanced(families.odd_cycle(5)[:4]).holds is True
-    assert check_balanced(families.odd_cycle(4)).holds is True
-    assert check_balanced(BALANCED).holds is True
-    assert check_total_unimodularity(BALANCED).holds is False
-    assert "row r0, column c1 is -1, neither 0 nor 1" in check_balanced([[1, -1]]).certificate
-    assert "row r0, column c1 is 2, neither 0 nor 1" in check_balanced([[1, 2]]).certificate
-
-
-def test_balanced_agrees_with_the_definition() -> None:
-    """In random matrices; the certificate of a no has two ones in each line and an odd order."""
-    rng = np.random.default_rng(0)
-    answers: Counter[bool | None] = Counter()
-    for _ in range(150):
-        matrix = _random_01(rng, 6)
-        verdict = check_balanced(matrix)
-        assert verdict.holds is _balanced_by_definition(matrix), matrix.tolist()
-        answers[verdict.holds] += 1
-        if verdict.holds is False:
-            found = verdict.certificate
-            entries = np.array(found.entries)
-            assert found.order % 2
-            assert (entries.sum(axis=0) == 2).all()
-            assert (entries.sum(axis=1) == 2).all()
-            assert abs(determinant(entries)) == 2
-    assert min(answers[True], answers[False]) > 20
-
-
-def test_perfect_by_hand() -> None:
-    """A triangle as one row is; its edges alone are not, for want of a row; a circle of five edges needs three colours."""
-    assert check_perfect([[1, 1, 1]]).holds is True
-    edges = check_perfect(families.odd_cycle(3))
-    assert edges.holds is False
-    assert edges.certificate == "the columns c0, c1, c2 meet pairwise in rows, but not all in one"
-    circle = check_perfect(families.odd_cycle(5))
-    assert circle.holds is False
-    assert circle.certificate == "the graph of the columns c0, c1, c2, c3, c4 needs 3 colours, its largest clique has 2 vertices"
-    assert check_perfect(PERFECT).holds is True
-    assert check_balanced(PERFECT).holds is False
-    assert check_perfect([[0, -1]]).holds is False
-    assert check_perfect([[0, 0]]).holds is True
-
-
-def test_a_matrix_is_perfect_just_if_its_packing_polyhedron_is_integral() -> None:
-    """Chvatal's theorem, in random matrices, against all vertices."""
-    rng = np.random.default_rng(1)
-    answers: Counter[bool | None] = Counter()
-    for k in range(120):
-        matrix = _random_01(rng, 5)
-        if k % 4 == 0:  # few random ones are fractional
-            matrix = np.vstack([np.hstack([families.odd_cycle(3), np.zeros((3, 1), dtype=np.int8)]), rng.integers(0, 2, (2, 4))])
-        integral = check_integral_vertices(read_polyhedron(matrix, row_upper=1, upper=1)).holds
-        assert check_perfect(matrix).holds is integral, matrix.tolist()
-        answers[integral] += 1
-    assert min(answers[True], answers[False]) > 10
 
 
 def test_reasons_agree_with_all_vertices() -> None:
@@ -358,11 +280,9 @@ def test_reasons_agree_with_all_vertices() -> None:
 
 
 def test_the_reason_is_named() -> None:
-    """Of a balanced, of a perfect, of a network matrix, and of none."""
+    """Of a network matrix; of a balanced one, which is not totally unimodular, and of an entry 2 none is."""
     for matrix, lower, upper, words in (
-        (BALANCED, -np.inf, 1, "columns is balanced"),
-        (BALANCED, 1, 1, "columns is balanced"),
-        (PERFECT, -np.inf, 1, "columns is perfect"),
+        (BALANCED, -np.inf, 1, "every vertex; no general reason is known"),
         (np.tril(np.ones((4, 4), dtype=int)), 0, 7, "columns is totally unimodular"),
         (np.array([[2]]), 0, 4, "every vertex; no general reason is known"),
     ):
@@ -372,7 +292,9 @@ def test_the_reason_is_named() -> None:
         assert str(verdict.certificate).startswith(str(verdict.certificate.vertices))
     fractional = check_integrality(read_polyhedron(families.odd_cycle(3), row_upper=1))
     assert (fractional.holds, fractional.method) == (False, "every vertex")
-    assert len(fractional.certificate.matrix) == 3
+    assert fractional.certificate.matrix.holds is False
+    halves = check_integrality(read_polyhedron([[1]], row_upper=0.5))
+    assert (halves.holds, halves.certificate.matrix) == (False, None)
 
 
 def test_without_vertices_only_a_reason_decides() -> None:
@@ -386,18 +308,9 @@ def test_without_vertices_only_a_reason_decides() -> None:
 
 def test_a_contradiction_is_a_fault_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fractional vertex beside a reason is reported, not passed over."""
-    monkeypatch.setattr(reasons, "check_balanced", lambda matrix: Verdict("it is balanced", True, ""))
-    with pytest.raises(SolverFailedError, match="a vertex is fractional although it is balanced"):
+    monkeypatch.setattr(reasons, "check_total_unimodularity", lambda matrix: Verdict("it is unimodular", True, ""))
+    with pytest.raises(SolverFailedError, match="a vertex is fractional although it is unimodular"):
         check_integrality(read_polyhedron(families.odd_cycle(3), row_upper=1))
-
-
-def test_limits_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too many paths, too many columns: None, in words."""
-    monkeypatch.setattr(zero_one, "MOST_PATHS", 3)
-    assert check_balanced(families.odd_cycle(4)).holds is None
-    assert "more than 3 chordless paths" in check_balanced(families.odd_cycle(4)).certificate
-    monkeypatch.setattr(zero_one, "MOST_COLUMNS", 3)
-    assert check_perfect(families.odd_cycle(4)).certificate == "there are 4 columns that are not zero, the limit is 3"
 
 
 def test_hoffman_and_kruskal_both_ways() -> None:
