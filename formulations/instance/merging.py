@@ -92,8 +92,10 @@ def _split(tail, dual, representative, group_start, group_head, group_dual, rema
     k = 0
     while k < tail.shape[0]:
         u = tail[k]
+        # what split u bears of each merged purchase
         for g in range(group_start[u], group_start[u + 1]):
             undivided[group_head[g]] = group_dual[g]
+        # its own arcs take it over, each up to what is left of its purchase's price
         while k < tail.shape[0] and tail[k] == u:
             r = representative[head[k]]
             part = undivided[r]
@@ -103,6 +105,7 @@ def _split(tail, dual, representative, group_start, group_head, group_dual, rema
             undivided[r] -= part
             remaining[head[k]] -= part
             k += 1
+        # nothing is carried over to the next split
         for g in range(group_start[u], group_start[u + 1]):
             undivided[group_head[g]] = 0
 
@@ -115,6 +118,7 @@ def _representatives(tail, head, key, n_users, table, mark, representative):  # 
     with the same hash and the same number of users are equal if each user of the one is a user of the other, which `mark` says.
     """
     n_arcs, k = tail.shape[0], 0
+    # the hash of each purchase, and how many users it has
     while k < n_arcs:
         u = tail[k]
         z = np.uint64(u) + np.uint64(0x9E3779B97F4A7C15)
@@ -125,6 +129,7 @@ def _representatives(tail, head, key, n_users, table, mark, representative):  # 
             key[head[k]] += z
             n_users[head[k]] += 1
             k += 1
+    # the first purchase of the same hash and number of users represents it
     mask = np.uint64(table.shape[0] - 1)
     for j in range(key.shape[0]):
         slot = key[j] & mask
@@ -133,6 +138,7 @@ def _representatives(tail, head, key, n_users, table, mark, representative):  # 
         if table[slot] < 0:
             table[slot] = j
         representative[j] = table[slot]
+    # each user of a purchase must be a user of its representative
     k = 0
     while k < n_arcs:
         u, end = tail[k], k

@@ -76,6 +76,7 @@ class Groups:
         free = (usage.arcs_per_node == 0) & (numbers.evaluation == 0)
         places, sums = np.full((4, free.size), -1, dtype=np.int32), np.zeros((3, free.size), dtype=numbers.gain.dtype)
         _group(ensemble.parent, numbers.gain, ensemble.is_split, free, ties == "largest", places, sums)
+        # nodes of the reduced forest: groups, roots that are never kept, and for each group a leaf where errors are left over
         top, payer = places[:2]
         firsts = np.flatnonzero(top == np.arange(top.size)).astype(np.int32)
         gone = ensemble.roots[top[ensemble.roots] < 0].astype(np.int32)
@@ -85,10 +86,12 @@ class Groups:
         with_leaf = np.unique(under[rest]).astype(np.int32)
         first = np.concatenate([firsts, gone, with_leaf])
         is_leaf = np.arange(first.size) >= firsts.size + gone.size
+        # they are numbered tree by tree, groups before leaves, by their payers
         own = np.where(payer[first] >= 0, payer[first], first)
         order = np.lexsort((own, is_leaf, ensemble.tree_of[first]))
         place = np.empty(order.size, dtype=np.int32)
         place[order] = np.arange(order.size, dtype=np.int32)
+        # the node of each split, and each node's parent
         node = np.full(top.size + 1, -1, dtype=np.int32)  # the last is for nodes without a group
         node[firsts] = place[: firsts.size]
         parent = np.where(is_leaf, node[first], node[under[first]])

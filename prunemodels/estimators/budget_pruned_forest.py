@@ -104,6 +104,7 @@ class _BudgetPrunedForest(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # typ
         -------
         self
         """
+        # all settings are checked before any work
         goals = self.budget, self.limits, self.lam, self.max_error_increase, self.choose
         goal = Goal.of(*goals, self.method, self.time_limit)
         if X_valid is None and not (y_valid is None and sample_weight_valid is None):
@@ -120,6 +121,7 @@ class _BudgetPrunedForest(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # typ
         column_prices(costs, self.n_features_in_, getattr(self, "feature_names_in_", None), evaluation_cost=self.evaluation_cost)
         if self.misclassification_costs is not None:
             misclassification_loss(self.misclassification_costs, np.unique(np.asarray(sample.y)) if is_classifier(self) else None)
+        # grow a forest on one part, and prune it by the other
         given = None if X_valid is None else other_sample(self, X_valid, y_valid, sample_weight_valid, "valid")
         train, valid, rng = self._parts(sample.of_weight(), given)
         forest = self._grown(train, rng)

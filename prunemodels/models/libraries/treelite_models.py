@@ -249,6 +249,7 @@ def _add_nodes(builder: Any, forest: ModelForest, t: int, kept: NDArray[np.bool_
         above, j = int(ensemble.parent[h]), int(forest.node_id[h])
         if above >= 0 and not kept[above]:
             continue
+        # its test, as the source has it, or the value that it predicts as a leaf
         builder.start_node(j)
         if kept[h] and tree["node_type"][j] == CATEGORICAL:
             listed = tree["category_list"][int(tree["category_list_begin"][j]) : int(tree["category_list_end"][j])]
@@ -272,6 +273,7 @@ def _add_nodes(builder: Any, forest: ModelForest, t: int, kept: NDArray[np.bool_
         else:
             value = forest.leaf_value[h].tolist()
             builder.leaf(value if forest.link == "fractions" else value[0])
+        # what the source tells of its training rows
         if tree["data_count"].size:
             builder.data_count(int(tree["data_count"][j]))
         if tree["sum_hess"].size:
