@@ -25,6 +25,7 @@ from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import MOST_PURCHASES, check_weights
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.numbers import MOST_WEIGHTS
 from formulations.instance.routing import features_of, route
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import Charges, charges_of
@@ -37,10 +38,6 @@ from solvers.price_sharing.shares import Sharing, paid_at
 
 LISTING_BYTES_PER_ARC = 64
 """Bytes of a worker for each usage arc that it lists, with the copy that is sent; measured on Ray: 59 to 61, 2.6 million arcs."""
-
-
-MOST_WEIGHTS = 10_000
-"""Most different weights that are made integers, as in `formulations.instance.numbers`."""
 
 
 @dataclass(frozen=True, eq=False)

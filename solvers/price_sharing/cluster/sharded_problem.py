@@ -31,12 +31,11 @@ from formulations.instance.cost_items import CostItems, Price
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import NodeErrors
-from formulations.instance.numbers import PRODUCT_BITS, Numbers, engine_numbers
+from formulations.instance.numbers import MOST_WEIGHTS, PRODUCT_BITS, Numbers, engine_numbers
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import Amount, Routing
 from formulations.instance.usage import Usage
 from solvers.price_sharing.cluster.row_shard import (
-    MOST_WEIGHTS,
     RowShard,
     ShardArcs,
     ShardFacts,
