@@ -19,7 +19,8 @@ SHARED = {"time_limit"}
 """Options that every function of a registry has, whoever sets or reads them."""
 
 EXEMPT: dict[str, set[str]] = {
-    "divide_and_conquer": {"largest"},  # a test cannot have twenty million usage arcs
+    "optimal_pruning": {"params"},  # tuning numbers, here and below: small instances would never reach what large ones do
+    "pruning_path": {"params"},
     "RayWorkers": {"address", "cpus", "restarts", "start_limit"},
     "start_workers": {"ray", "address", "cpus", "restarts", "start_limit"},
     "Workers": {"restarts"},
@@ -29,7 +30,6 @@ EXEMPT: dict[str, set[str]] = {
     "shard_recipes": {"threads"},
     "frank_wolfe": {"iterations", "start"},
     "best_closure": {"ties"},  # `merged_cut` passes it on, to whichever cut it is given
-    "Sharing": {"most_bytes"},  # small instances would always be merged
 }
 """Options for a user's own program, and one without which tests could not reach what they test."""
 

@@ -28,7 +28,7 @@ from formulations.programs.matrix import MATRICES
 from proofs_checks import check_network_matrix, check_path, check_solution, formulation_network, read_matrix
 from solvers import min_cut, price_sharing
 from solvers.automatic import predicted_seconds
-from solvers.price_sharing import stopping
+from solvers.price_sharing import loop
 
 EDGES, OTHERS = 6, 12  # the longest edges of the hull beside which lambdas are hard, and the number of other lambdas
 ROWS = (150, 1_500, 15_000)  # cost rows at which the two exact engines are compared
@@ -105,7 +105,7 @@ def measure_hard(data: str, setting: Setting) -> Found:
 
 def without_cut(where: str, problem: pm.PruningProblem, lam: Lam) -> list[Figure]:
     """What rounds alone prove where no core fits into memory: rounds until the run gives up, gap, and usage arcs still open."""
-    with patch.object(stopping, "too_large", lambda n_bytes: "too large"), warnings.catch_warnings():
+    with patch.object(loop, "too_large", lambda n_bytes: "too large"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         found = price_sharing(problem, lam, small_core=0)
     figures = {"rounds": found.stats["iterations"], "gap": found.relative_gap, "open arcs": found.stats["core_usage_arcs"]}

@@ -28,13 +28,7 @@ from formulations.instance.merging import merge_purchases, split_duals, starts_b
 Ties = Literal["smallest", "largest"]
 
 MAX_TOTAL = 2**62
-"""No sum of capacities in a network may reach this; OR-Tools counts in int64."""
-
-MAX_PRODUCT = float(MAX_TOTAL)
-"""No sum of gains or of prices, in the integers of a lambda, may reach this."""
-
-CUT_ARC, CUT_SPLIT = 0.55e-6, 0.9e-6
-"""CPU seconds of a minimum cut by OR-Tools for each usage arc and each split, see `solvers.automatic`."""
+"""No sum of capacities in a network, of gains or of prices in the integers of a lambda may reach this: OR-Tools' are int64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +149,19 @@ class FlowNetwork:
         return np.asarray(self._flow.flows(arcs), dtype=np.int64) if arcs.size else np.zeros(0, dtype=np.int64)
 
 
-def cut_seconds(n_arcs: int, n_splits: int) -> float:
-    """What a minimum cut takes, about."""
-    return CUT_ARC * n_arcs + CUT_SPLIT * n_splits
+@dataclass(frozen=True)
+class CutSeconds:
+    """CPU seconds that a minimum cut by OR-Tools takes, about; `solvers.automatic` says what this was fitted to."""
+
+    for_arc: float = 0.55e-6  # for each usage arc
+    for_split: float = 0.9e-6  # for each split
+
+    def __call__(self, n_arcs: int, n_splits: int) -> float:
+        """For a network of this size."""
+        return self.for_arc * n_arcs + self.for_split * n_splits
+
+
+cut_seconds = CutSeconds()
 
 
 def _closure_network(
@@ -212,9 +216,9 @@ def _check_fits(source: int, sink: int) -> None:
 
 def check_products(largest: float) -> None:
     """Refuse sums of gains and prices, in the integers of a lambda, that do not fit 62 bits: int64 products wrap silently."""
-    if largest >= MAX_PRODUCT:
+    if largest >= MAX_TOTAL:
         raise CapacityOverflowError(
-            f"gains and prices multiply to {largest:.3g}, 62 bits hold {MAX_PRODUCT:.3g}; use prices with fewer digits"
+            f"gains and prices multiply to {largest:.3g}, 62 bits hold {float(MAX_TOTAL):.3g}; use prices with fewer digits"
         )
 
 

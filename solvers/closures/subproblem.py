@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from formulations.instance.merging import merge_purchases
 from formulations.instance.problem import Core
-from solvers.closures.cut import MAX_PRODUCT as MAX_PRODUCT
 from solvers.closures.cut import ClosureProblem, check_products, compact, local_forest
 from solvers.closures.integer_objective import IntegerPrices
 
@@ -92,7 +91,7 @@ class ParametricSubproblem(Subproblem):
         return self.price[used].sum().item() + self.evaluation[keep].sum().item()
 
     def largest_product(self, lam: Fraction) -> float:
-        """The larger of all gains and all costs in the integers of lambda; below `MAX_PRODUCT` where `at` can take it."""
+        """The larger of all gains and all costs in the integers of lambda; below `MAX_TOTAL` where `at` can take it."""
         return max(float(np.abs(self.gain).sum()) * lam.denominator, float(self.total_cost) * lam.numerator)
 
     def at(self, lam: Fraction) -> ClosureProblem:

@@ -13,42 +13,19 @@ This is isotonic regression on a tree. It takes one pass up the tree: a split st
 best block below it has a higher ratio (2), that block joins it. The blocks below a block wait in a leftist heap, so n splits take
 O(n log n) steps. The value of the best closure at x = 1 is the sum of has_B - owes_B over the blocks with a level above 1.
 
-Levels never rise on the way down a tree, so the splits above a level are a pruning. At the right charges the level 1 gives the
-best one. Before that, many splits that leave at the same lambda have levels a little above and below each other, and a threshold
-beside them keeps them together: `best_level` tries
-
-    kept = { h : log level_h >= theta }        theta in `THRESHOLDS`                                                      (3)
-
-Rounds that share prices among splits by scores move the scores by the logarithms of (1): `advance`, which (2) and (3) of
-`solvers.price_sharing.solve` describe.
-
 Pardalos and Xue, Algorithms for a class of isotonic regression problems, Algorithmica 23 (1999).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from solvers.closures.level_sets import lower_to_parents
-
-ONE_THREAD_SPLITS = 20_000
-"""With fewer splits one thread is faster than two."""
-
-THRESHOLDS = np.array([*(-0.03 / 10 ** (k / 2) for k in range(10)), 0.0, *(0.03 / 10 ** (k / 2) for k in range(9, -1, -1))])
-"""From -0.03 to 0.03, two for each power of ten down to 1e-6: beside a breakpoint levels differ from 0 by as little as lambda."""
-
-MOST_MOMENTUM = 0.95
-"""The largest `momentum`; nearer to 1 the scores swing."""
-
-MOST_CARRIED = 3.0
-"""The most that momentum carries on, in limits of the round: else scores drift three times as far, in no fewer rounds."""
 
 
 class Heaps(NamedTuple):
@@ -90,11 +67,13 @@ class LevelTrees:
         float64, shape (k,), >= 0: splits that pay nothing here are taken never to pay anything. Those of them with a profit are
         on the level of the split above, whatever the charges.
     middle
-        a split before which one tree ends and at which another begins; two threads divide the work there. 0: one thread.
+        a split before which one tree ends and at which another begins; two threads divide the work there.
+    one_thread
+        with fewer splits than that one thread does all.
     """
 
     def __init__(
-        self, parent: NDArray[np.int32], profit: NDArray[np.int64], charge: NDArray[np.float64], middle: int = 0
+        self, parent: NDArray[np.int32], profit: NDArray[np.int64], charge: NDArray[np.float64], middle: int, one_thread: int
     ) -> None:
         joins = (charge == 0) & (profit > 0) & (parent >= 0)
         above = np.where(joins, parent, np.arange(parent.size, dtype=np.int32))
@@ -108,7 +87,7 @@ class LevelTrees:
         self.earned = np.bincount(self.place, weights=np.maximum(profit, 0), minlength=self.own.size)
         lost = np.maximum(-profit[self.own], 0).astype(np.float64)
         self.lost = lost if lost.any() else None
-        self.middle = int(place[middle]) if middle else 0
+        self.middle = int(place[middle]) if middle and self.own.size >= one_thread else 0
 
     def log_levels(
         self, charge: NDArray[np.float64], limit: float, found: NDArray[np.float32], pool: ThreadPoolExecutor | None = None
@@ -132,7 +111,7 @@ class LevelTrees:
             owes += self.lost
         level = np.empty(k, dtype=np.float32)
         arguments = self.parent, self.earned.copy(), owes, math.exp(limit), np.float32(limit), level, Heaps.of(k)
-        if pool is None or self.middle == 0 or k < ONE_THREAD_SPLITS:
+        if pool is None or self.middle == 0:
             value = float(_log_levels(*arguments, 0, k))
         else:
             first_part = pool.submit(lambda: _log_levels(*arguments, 0, self.middle))
@@ -140,62 +119,6 @@ class LevelTrees:
             value = float(first_part.result() + value)
         np.take(level, self.place, out=found)
         return value
-
-
-def best_level(
-    parent: NDArray[np.int32],
-    profit: NDArray[np.int64],
-    log_level: NDArray[np.float32],
-    bills: Callable[[NDArray[np.int32], int], Sequence[int]],
-) -> tuple[NDArray[np.bool_], int]:
-    """The best closure (3), among several the smallest, or the empty set; and its integer value.
-
-    Parameters
-    ----------
-    log_level
-        float32, shape (k,): of one round, or their mean over the last ones.
-    bills
-        from the levels of the splits and the highest level: what the purchases cost whose highest user is at each level.
-    """
-    top = THRESHOLDS.size
-    # 0: the split is in no level set; top: in all
-    level = np.searchsorted(THRESHOLDS, log_level, side="right").astype(np.int32)
-    lower_to_parents(parent, level)
-    earned = np.zeros(top + 1, dtype=np.int64)
-    np.add.at(earned, level, profit)
-    bill = bills(level, top)
-    values = [int(earned[k:].sum()) - sum(bill[k:]) for k in range(1, top + 1)]
-    best = max(values, default=0)
-    if best <= 0:
-        return np.zeros(log_level.size, dtype=bool), 0
-    return level >= top - values[::-1].index(best), int(best)
-
-
-def step_limit(k: int) -> float:
-    """5 / (k + 5), the most that a score changes by (2) of `solvers.price_sharing.solve` in round k = 1, 2, ..."""
-    return 5.0 / (k + 5)
-
-
-def momentum(r: int) -> float:
-    """min((r - 1) / (r + 2), 0.95), the factor (3) of `solvers.price_sharing.solve` after r = 1, 2, ... rounds."""
-    return min((r - 1) / (r + 2), MOST_MOMENTUM)
-
-
-def advance(
-    score: NDArray[np.floating[Any]],
-    stepped: NDArray[np.floating[Any]],
-    log_level: NDArray[np.floating[Any]],
-    r: int,
-    limit: float = math.inf,
-) -> None:
-    """(2) and (3) of `solvers.price_sharing.solve` in place, after r = 1, 2, ... rounds: y in `score` and s in `stepped`."""
-    before = stepped.copy()
-    np.clip(log_level, -limit, limit, out=stepped)
-    stepped += score
-    np.subtract(stepped, before, out=score)
-    np.clip(score, -MOST_CARRIED * limit, MOST_CARRIED * limit, out=score)
-    score *= momentum(r)
-    score += stepped
 
 
 @njit(cache=True, nogil=True)

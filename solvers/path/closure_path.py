@@ -26,6 +26,7 @@ all nodes in the numbers of the instance, is the gap of the path; the proof is i
 from __future__ import annotations
 
 import math
+import operator
 import time
 from dataclasses import dataclass
 from fractions import Fraction
@@ -38,6 +39,7 @@ from formulations.instance.parametric_closure import ClosureCertificate, Closure
 from formulations.long_steps import interruption_as_error
 from solvers.closures.cut import FlowNetwork
 from solvers.closures.grids import TOTAL_BITS
+from solvers.path.pooling import pooled
 
 
 @checked
@@ -180,7 +182,9 @@ class _ClosureDecomposition:
 
     def path(self, started: float, *, certificate: bool) -> ClosurePath:
         """Breakpoints in ascending order, each node's level among them, the flow, and the gap that rounding leaves."""
-        rows = self._rows()
+        # innermost first; pieces are one row where their ratios rise, as rounding may have let them
+        each = [[piece] for piece in self.pieces]
+        rows, _ = pooled(each, lambda inner, outer: _ratio(inner) < _ratio(outer), operator.add)
         ratios = sorted({Fraction(0), *(ratio for ratio in map(_ratio, rows) if isinstance(ratio, Fraction))})
         index: dict[Fraction | float, int] = {r: k for k, r in enumerate(ratios)} | {math.inf: len(ratios)}
         level = np.zeros(self.problem.n, dtype=np.int32)
@@ -200,15 +204,6 @@ class _ClosureDecomposition:
         stats = {"seconds": time.perf_counter() - started, **self.stats}
         points = tuple(r * ints.lam_unit for r in ratios)
         return ClosurePath(self.problem, level, points, proof, stats, math.nextafter(float(gap), math.inf) if gap else 0.0)
-
-    def _rows(self) -> list[list[_Piece]]:
-        """The pieces, innermost first; joined where their ratios rise, as rounding may have let them."""
-        rows: list[list[_Piece]] = []
-        for piece in self.pieces:
-            rows.append([piece])
-            while len(rows) > 1 and _ratio(rows[-2]) < _ratio(rows[-1]):
-                rows[-2:] = [rows[-2] + rows[-1]]
-        return rows
 
     def _in_unit(self, piece: _Piece, unit: Fraction) -> None:
         """Bring the flow of a piece to a larger unit, rounded down."""

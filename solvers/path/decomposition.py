@@ -3,13 +3,13 @@
 At lambda* of a part all of its splits together are worth nothing. If its best closure is worth something, that closure cuts the
 part in two; otherwise the part is a piece, and lambda* is its breakpoint. A large part is first divided by a guess, into many
 parts at once, and these by minimum cuts, which start from the shares of the guess, or from the flow of the cut before. Every
-piece is proven by a cut, so wrong guesses show as breakpoints out of order (`windows`); the pieces concerned are then joined and
-cut exactly. Parts have nothing in common, so that one network holds many of them, and two threads can work on two such networks.
+piece is proven by a cut, so wrong guesses show as breakpoints out of order, (3) of `solvers.path.parts`. The pieces concerned
+are then joined and cut exactly. Parts have nothing in common, so that one network holds many of them, and two threads can work on
+two such networks.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -23,24 +23,16 @@ from numpy.typing import NDArray
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import Flow, preflow_closure, shared_flow
 from solvers.closures.subproblem import ParametricSubproblem
-from solvers.path.guess import GUESS_ARCS, guessed_parts
+from solvers.path.guess import guessed_parts
+from solvers.path.params import PathParams
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts, contradictions
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
-THREADS = min(2, os.cpu_count() or 1)
-"""There are too few large parts for more than two threads."""
-
-ONE_THREAD_ARCS = 20_000
-"""Parts with together at most so many usage arcs are divided to their ends by one thread."""
-
 SUM_ROUNDING = 2.0**-48
 """What the sums of a part's real gains and costs may be off by, as a share of its gains."""
-
-MOST_REPAIRS = 8
-"""After so many repairs the guesses are given up, and everything is cut again without them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +115,13 @@ class PathDecomposition:
         called with the number of splits in the pieces that were found.
     """
 
-    def __init__(self, parts: Parts, ties: Ties, advance: Callable[[int], None]) -> None:
-        self.parts, self.ties, self.advance = parts, ties, advance
+    def __init__(self, parts: Parts, ties: Ties, advance: Callable[[int], None], params: PathParams) -> None:
+        self.parts, self.ties, self.advance, self.params = parts, ties, advance, params
         self.stats = dict.fromkeys(("cuts", "arcs_cut", "guesses", "arcs_guessed", "repairs", "splits_repaired"), 0.0)
         self._lock = threading.Lock()
 
     def solve(self, part: ParametricSubproblem, paid: NDArray[np.bool_]) -> list[PathPiece]:
-        """All pieces of a part, outermost first, as a list that obeys (1) of `windows`.
+        """All pieces of a part, outermost first, as a list that obeys (3) of `solvers.path.parts`.
 
         Parameters
         ----------
@@ -139,20 +131,20 @@ class PathDecomposition:
         if not part.nodes.size:
             return []
         parts = self.parts.merged(PartSequence.of(part))
-        if parts.n_arcs > GUESS_ARCS:
+        if parts.n_arcs > self.params.guess_arcs:
             self._count(guesses=1, arcs_guessed=parts.n_arcs)
-            parts = guessed_parts(self.parts, parts, self.ties)
+            parts = guessed_parts(self.parts, parts, self.ties, self.params)
         pieces = self._pieces(parts)
-        for attempt in range(MOST_REPAIRS + 1):
+        for attempt in range(self.params.most_repairs + 1):
             wrong = contradictions([p.ratio for p in pieces])
             if not wrong:
                 break
-            self._repair(pieces, wrong if attempt < MOST_REPAIRS else [(0, len(pieces) - 1)], paid)
+            self._repair(pieces, wrong if attempt < self.params.most_repairs else [(0, len(pieces) - 1)], paid)
         return pieces
 
     def _pieces(self, parts: PartSequence) -> list[PathPiece]:
-        """Pieces of some parts, outermost first; those of one part obey (1) of `windows`."""
-        threads = THREADS if parts.n_arcs > ONE_THREAD_ARCS else 1
+        """Pieces of some parts, outermost first; those of one part obey (3) of `solvers.path.parts`."""
+        threads = self.params.threads if parts.n_arcs > self.params.one_thread_arcs else 1
         pieces = divide(parts, self._step, threads=threads, done=self._found)
         return sorted(pieces, key=lambda piece: piece.outside)
 
@@ -161,12 +153,12 @@ class PathDecomposition:
 
     def _step(self, parts: PartSequence) -> tuple[list[PathPiece], list[PartSequence]]:
         """Divide a large part once, and small ones until only pieces are left."""
-        batches = list(parts.batches(ONE_THREAD_ARCS))
+        batches = list(parts.batches(self.params.one_thread_arcs))
         if len(batches) > 1:
             return [], batches
         pieces, rest = self._divided(parts)
         while rest.n_parts:
-            if rest.n_arcs > ONE_THREAD_ARCS:
+            if rest.n_arcs > self.params.one_thread_arcs:
                 return pieces, [rest]
             found, rest = self._divided(rest)
             pieces += found

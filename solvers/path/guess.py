@@ -35,52 +35,34 @@ from formulations.compiled import njit
 from formulations.instance.merging import starts_by_tail
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import preflow_closure, shared_flow
-from solvers.closures.tree_levels import LevelTrees, advance
+from solvers.closures.tree_levels import LevelTrees
 from solvers.closures.tree_pass import best_tree_closures
+from solvers.path.params import PathParams
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts
-
-GUESS_ARCS = 60_000
-"""Only with more usage arcs than that a guess is made; fewer are cut at once."""
-
-DIVISIONS = 2
-"""How often parts are divided by guesses."""
-
-ROUNDS = 20
-"""Rounds before each division. After 30 from nothing, scores have drifted out of the range of a float."""
-
-WATCHED = 4
-"""A level lies between the least and the largest that it had in so many last rounds, up to `UNSURE`."""
-
-UNSURE = 1.2
-"""Levels are taken to be right within this, divided by the number of rounds made, as logarithms."""
-
-BANDS = 16
-"""Each division sets at most so many thresholds, one in each band of equally many arcs."""
-
-LARGEST_LEVEL = 12.0
-"""The largest logarithm of a level, in units of the lambda of its part, and the least with a minus."""
+from solvers.path.pooling import pooled
+from solvers.price_sharing.steps import advance
 
 
-def guessed_parts(parts: Parts, sequence: PartSequence, ties: Ties) -> PartSequence:
+def guessed_parts(parts: Parts, sequence: PartSequence, ties: Ties, params: PathParams) -> PartSequence:
     """Probable parts of some parts, with scores by which their prices can be shared out."""
     score = np.zeros(sequence.n_splits)
     stepped = score.copy()
-    for k in range(DIVISIONS):
-        lowest, highest = _levels(sequence, score, stepped)
-        tolerance = UNSURE / ((k + 1) * ROUNDS)
-        label = _sides(sequence, score, lowest - tolerance, highest + tolerance, ties)
-        label = _rising(sequence, _with_ties(sequence, label, ties))
+    for k in range(params.divisions):
+        lowest, highest = _levels(sequence, score, stepped, params)
+        error = params.level_error / ((k + 1) * params.guess_rounds)
+        label = _between_thresholds(sequence, score, lowest - error, highest + error, ties, params)
+        label = _joined_where_lambdas_fall(sequence, _with_ties(sequence, label, ties))
         order = np.argsort(label, kind="stable")
         score, stepped = score[order], stepped[order]
         sequence = parts.divided(sequence, label)
-        if sequence.n_arcs <= GUESS_ARCS:
+        if sequence.n_arcs <= params.guess_arcs:
             break
     return replace(sequence, score=score)
 
 
 def _levels(
-    sequence: PartSequence, score: NDArray[np.float64], stepped: NDArray[np.float64]
+    sequence: PartSequence, score: NDArray[np.float64], stepped: NDArray[np.float64], params: PathParams
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Rounds of (1) to (3), which update both scores; the lowest and highest logarithm of each level in the last ones.
 
@@ -92,10 +74,11 @@ def _levels(
     lam = sequence.mean_lambda()
     price, evaluation = part.price * sequence.of_purchases(lam), part.evaluation * sequence.of_splits(lam)
     total, charge = np.zeros((2, part.price.size)), np.empty(k)
-    log_level, seen = np.empty(k, dtype=np.float32), np.empty((WATCHED, k), dtype=np.float32)
+    log_level, seen = np.empty(k, dtype=np.float32), np.empty((params.watched_rounds, k), dtype=np.float32)
     trees: LevelTrees | None = None
     with ThreadPoolExecutor(1) as pool:
-        for r in range(1, ROUNDS + 1):
+        for r in range(1, params.guess_rounds + 1):
+            # (1): both threads add up Z for half of the splits, then both charge half of them
             weight = sequence.weights(score)
             half = pool.submit(_totals, start, part.head, weight, total[0], 0, middle)
             _totals(start, part.head, weight, total[1], middle, k)
@@ -106,11 +89,12 @@ def _levels(
             _charges(start, part.head, weight, rate, charge, middle, k)
             half.result()
             charge += evaluation
+            # (2) and (3)
             if trees is None:
-                trees = LevelTrees(part.parent, part.gain, charge, middle)
-            trees.log_levels(charge, LARGEST_LEVEL, log_level, pool)
-            advance(score, stepped, log_level, r)
-            seen[r % WATCHED] = log_level
+                trees = LevelTrees(part.parent, part.gain, charge, middle, params.sharing.one_thread_splits)
+            trees.log_levels(charge, params.largest_level, log_level, pool)
+            advance(score, stepped, log_level, r, params.sharing)
+            seen[r % params.watched_rounds] = log_level
     return seen.min(axis=0), seen.max(axis=0)
 
 
@@ -121,50 +105,63 @@ def _middle(parent: NDArray[np.int32], start: NDArray[np.int64]) -> int:
     return int(borders[np.argmin(np.abs(start[borders] - start[-1] // 2))])
 
 
-def _sides(
-    sequence: PartSequence, score: NDArray[np.float64], lowest: NDArray[np.float32], highest: NDArray[np.float32], ties: Ties
+def _between_thresholds(
+    sequence: PartSequence,
+    score: NDArray[np.float64],
+    lowest: NDArray[np.float32],
+    highest: NDArray[np.float32],
+    ties: Ties,
+    params: PathParams,
 ) -> NDArray[np.int32]:
-    """The place of each split among the thresholds of all parts; those unsure on which side they are go where a cut puts them."""
+    """The place of each split among the thresholds of all parts, given the lowest and highest logarithm that its level may have.
+
+    A split whose level may be on either side of a threshold is *unsure*: a cut says on which side it is.
+    """
     part_of = sequence.part_of_splits()
-    shift = 4 * LARGEST_LEVEL * part_of  # so that the levels of all parts ascend
-    low, high = lowest + shift, highest + shift
-    threshold = _thresholds(sequence, low, high)
+    between_parts = 4 * params.largest_level  # so that the levels of all parts ascend
+    low, high = lowest + between_parts * part_of, highest + between_parts * part_of
+    threshold = _thresholds(sequence, low, high, params.bands)
+    # the block between two thresholds that each split is in, if it is sure
     place = np.searchsorted(threshold, low)
     unsure = np.searchsorted(threshold, high) > place
     block = (place + part_of).astype(np.int32)
     if not unsure.any():
         return block
-    # a purchase is paid by the sure splits inside, else by the unsure ones at the threshold, else by the sure ones outside
+    # The unsure splits at one threshold are one part of a network. A purchase is paid by the sure splits inside, else by the
+    # unsure ones at the threshold, else by the sure ones outside.
     label = 2 * block + unsure.astype(np.int32)
     at, core_of = np.unique(place[unsure], return_inverse=True)
     new_part = np.full(label.size, -1, dtype=np.int32)
     new_part[unsure] = core_of
     order = np.flatnonzero(unsure)[np.argsort(core_of, kind="stable")]
+    # Cut it at the lambdas of the thresholds. What is kept is on the inner side.
     core = sequence.restricted(label, sequence.payers(label), new_part)
     old = part_of[order[core.first[:-1]]]
-    lam = np.exp(threshold[at] - 4 * LARGEST_LEVEL * old) * sequence.mean_lambda()[old]
-    instance = core.near(lam)
+    lam = np.exp(threshold[at] - between_parts * old) * sequence.mean_lambda()[old]
+    instance = core.near(lam, params.near)
     closure, _ = preflow_closure(instance, ties=ties, start=shared_flow(instance, core.weights(score[order])))
     block[order[closure.keep]] += 1
     return block
 
 
-def _thresholds(sequence: PartSequence, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+def _thresholds(sequence: PartSequence, low: NDArray[np.float64], high: NDArray[np.float64], bands: int) -> NDArray[np.float64]:
     """Thresholds between levels, ascending, each with the fewest arcs of unsure splits in its band; no split is unsure at two."""
     arcs = np.diff(starts_by_tail(sequence.subproblem.tail, low.size)) + 1
     level = (low + high) / 2
     order, by_low, by_high = (np.argsort(x, kind="stable") for x in (level, low, high))
+    # candidates lie half-way between two levels; at each, the arcs of the splits whose ranges have begun and not ended
     candidate = (level[order][1:] + level[order][:-1]) / 2
     begun = np.searchsorted(low[by_low], candidate)
     ended = np.searchsorted(high[by_high], candidate)
     unsure = np.append(0, np.cumsum(arcs[by_low]))[begun] - np.append(0, np.cumsum(arcs[by_high]))[ended]
     unsure[sequence.first[1:-1] - 1] = arcs.sum()  # between two parts
+    # the best candidate of each band, if few arcs are unsure there, and no split that is unsure at the one before
     reach = np.append(-np.inf, np.maximum.accumulate(high[by_low]))[begun]
-    band = np.cumsum(arcs[order])[:-1] * BANDS // int(arcs.sum())
+    band = np.cumsum(arcs[order])[:-1] * bands // int(arcs.sum())
     best = np.lexsort((unsure, band))
     best = best[np.flatnonzero(np.diff(band[best], prepend=-1))]
     found, last = [], -np.inf
-    for k in best[unsure[best] * BANDS <= arcs.sum()].tolist():
+    for k in best[unsure[best] * bands <= arcs.sum()].tolist():
         if candidate[k] > last:
             found.append(candidate[k])
             last = max(candidate[k], reach[k])
@@ -178,14 +175,14 @@ def _with_ties(sequence: PartSequence, label: NDArray[np.int32], ties: Ties) -> 
     instance, free = part.closure_problem(part.gain, part.price), part.evaluation == 0
     found = first_label.copy()
     for depth in range(1, int((label - first_label).max()) + 1):
-        found += _extreme(instance, part.gain, free, label - first_label >= depth, ties)
+        found += _extreme_closure(instance, part.gain, free, label - first_label >= depth, ties)
     return found
 
 
-def _extreme(
+def _extreme_closure(
     problem: ClosureProblem, gain: NDArray[Any], free: NDArray[np.bool_], keep: NDArray[np.bool_], ties: Ties
 ) -> NDArray[np.bool_]:
-    """Take from the closure `keep` what violates (4), or add to it what violates (5); it is worth no less afterwards.
+    """The closure `keep` without what violates (4), or with what violates (5), as `ties` asks: it is worth no less.
 
     Parameters
     ----------
@@ -205,27 +202,27 @@ def _extreme(
     return keep | best_tree_closures(parent, gain, allowed, "largest")[0]
 
 
-def _rising(sequence: PartSequence, label: NDArray[np.int32]) -> NDArray[np.int32]:
-    """New parts by labels, without the thresholds between parts whose lambdas do not rise, or that have no splits or no cost."""
+def _joined_where_lambdas_fall(sequence: PartSequence, label: NDArray[np.int32]) -> NDArray[np.int32]:
+    """New parts by labels. Neighbours are one part where the inner one's lambda is not above the outer one's, or is none."""
     part = sequence.subproblem
     n_labels = int(label.max()) + 1
+    # gain and cost of each label, and the old part that it divides
     gain, cost = np.zeros((2, n_labels), dtype=part.gain.dtype)
     np.add.at(gain, label, part.gain)
     np.add.at(cost, label, part.evaluation)
     np.add.at(cost, sequence.payers(label), part.price)
-    old, size = np.full(n_labels, -1, dtype=np.int32), np.bincount(label, minlength=n_labels)
+    old = np.full(n_labels, -1, dtype=np.int32)
     old[label] = sequence.part_of_splits()
-    found: list[tuple[Any, Any, int]] = []
-    place = np.zeros(n_labels, dtype=np.int32)
-    for x, (g, c, of, n) in enumerate(zip(gain.tolist(), cost.tolist(), old.tolist(), size.tolist(), strict=True)):
-        if n:
-            while found and found[-1][2] == of and (c == 0 or found[-1][0] * c >= g * found[-1][1]):
-                g, c = g + found[-1][0], c + found[-1][1]
-                found.pop()
-            found.append((g, c, of))
-        place[x] = len(found) - 1
-    # a part goes with those further outside that were joined to later ones
-    return np.minimum.accumulate(place[::-1])[::-1][label]
+
+    used = np.flatnonzero(np.bincount(label, minlength=n_labels))
+    _, counts = pooled(
+        zip(gain[used].tolist(), cost[used].tolist(), old[used].tolist(), strict=True),
+        lambda outer, inner: outer[2] == inner[2] and (inner[1] == 0 or outer[0] * inner[1] >= inner[0] * outer[1]),
+        lambda outer, inner: (inner[0] + outer[0], inner[1] + outer[1], inner[2]),
+    )
+    part_of = np.zeros(n_labels, dtype=np.int32)
+    part_of[used] = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    return part_of[label]
 
 
 @njit(cache=True, nogil=True)

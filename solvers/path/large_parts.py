@@ -33,33 +33,12 @@ from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective, fitting_objective
 from solvers.closures.subproblem import ParametricSubproblem, small_subproblem
 from solvers.closures.tree_pass import best_tree_closures
+from solvers.path.params import PathParams
 from solvers.path.part_files import FoundInPart, PartFiles
 from solvers.price_sharing.checkpoint import Scores
-from solvers.price_sharing.loop import drive
+from solvers.price_sharing.loop import StopRule, cut_fits_memory, drive, negligible_gain
 from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.run import Known, Paid, Run
-from solvers.price_sharing.solve import WARM_START_ITERATION
-from solvers.price_sharing.stopping import (
-    CLOSE,
-    IDLE_ROUNDS_WHEN_CLOSE,
-    ROUNDS_PER_CHECK,
-    SMALL_CORE,
-    StopRule,
-    cut_fits_memory,
-    negligible_gain,
-)
-
-LIKELY = 1e-5
-"""Relative gap at which an end of a part is taken for its optimum, where rounds found nothing better."""
-
-QUICK_CUT = 1_000_000
-"""Usage arcs of a core that is cut all the same: that takes no longer than the proof."""
-
-LARGEST_NETWORK, NETWORK_BYTES = 20_000_000, 150
-"""Usage arcs of a part that is cut as a network where half of the free memory holds it, and bytes for each with all of a cut."""
-
-MOST_ROUNDS = 400
-"""Rounds after which a part that is still undecided is cut, or given up where the cut does not fit into memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +96,7 @@ class Division:
     gap: float  # relative gap at which rounds without progress are given up where a cut does not fit into memory
     files: PartFiles | None  # where to keep what is found, and to read what an earlier run found; None: nowhere
     pool: ThreadPoolExecutor  # of one thread
+    params: PathParams = PathParams()
     cuts: bool = False  # never take an end for the optimum where a cut can tell
     around: Any = (
         None  # a cost in the instance's numbers: of the large parts only those are divided between whose ends it lies. None: all
@@ -200,7 +180,7 @@ class LargePart:
         if files is not None:
             files.check_writable()
         objective = fitting_objective(problem, self.ratio * problem.numbers.lam_unit).refined()
-        rows = LocalRows(objective, how.pool)
+        rows = LocalRows(objective, how.pool, how.params.sharing)
         bought = inner.unpacked(problem.usage.n_purchases)
         paid = Paid(bought, _value(objective, inner, bought))
         run = Run(
@@ -219,7 +199,7 @@ class LargePart:
                 files.save_state(run.state(), key)
 
         _drive(run, how, paid.base, save)
-        how.scores[:] = [Scores(run.scores().score, WARM_START_ITERATION)]
+        how.scores[:] = [Scores(run.scores().score, how.params.sharing.warm_start_iteration)]
         kept = run.best_kept if run.core is not None else self._extreme(how, objective, run.best_kept)
         found = FoundInPart(
             kept=kept,
@@ -240,10 +220,10 @@ class LargePart:
         return found, Optimum(run.best_kept, gain, objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
 
     def _extreme(self, how: Division, objective: IntegerObjective, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """A pruning with all that gains and costs nothing more, as small or large as `ties` says: (4), (5) of `path.guess`."""
+        """A pruning with all that gains and costs nothing more, as small or large as `ties` says: see `solvers.path.guess`."""
         problem, gain, parent = how.problem, how.problem.numbers.gain, how.problem.ensemble.parent
         allowed = self.outer.kept & ~kept
-        rows = LocalRows(objective, how.pool)
+        rows = LocalRows(objective, how.pool, how.params.sharing)
         rows.open(allowed, problem.usage.paid_by(kept))
         charged = rows.charges(np.zeros(rows.remaining.nodes.size, dtype=np.float32)) > 0
         allowed[rows.remaining.nodes[charged]] = False
@@ -276,29 +256,32 @@ def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) 
     ends
         what an end of the part is worth.
     """
+    params, sharing = how.params, how.params.sharing
     negligible = negligible_gain(run.objective)
     while True:
-        stopped, _ = drive(run, StopRule(math.inf, 0.0, run.iteration + ROUNDS_PER_CHECK, SMALL_CORE), save, progress=False)
+        goal = StopRule(math.inf, 0.0, run.iteration + sharing.rounds_per_check, sharing.small_core)
+        stopped, _ = drive(run, goal, save, progress=False)
         how.tick()
         if stopped is StopReason.CONVERGED:
             return
+        # An end is likely to be the optimum: the proof of the path decides, unless a cut is quick or has to.
         gap = (run.bound - run.best_value) / max(run.bound, negligible)
-        if not how.cuts and gap <= LIKELY and run.best_value <= ends and run.rows.cut_arcs > QUICK_CUT:
+        if not how.cuts and gap <= params.likely and run.best_value <= ends and run.rows.cut_arcs > params.quick_cut:
             return
-        over = stopped is StopReason.MEMORY_LIMIT or run.iteration >= MOST_ROUNDS
-        if over and cut_fits_memory(run.rows):
-            run.finish()
+        # After too many rounds, or where no memory is left, cut the part if its cut fits, and give it up otherwise.
+        fits = cut_fits_memory(run.rows)
+        if stopped is StopReason.MEMORY_LIMIT or run.iteration >= params.most_rounds:
+            if fits:
+                run.finish()
             return
-        if over:
-            return
-        if gap <= max(how.gap, CLOSE) and run.rounds_without_progress >= IDLE_ROUNDS_WHEN_CLOSE and not cut_fits_memory(run.rows):
+        if gap <= max(how.gap, sharing.close) and run.rounds_without_progress >= sharing.idle_rounds_when_close and not fits:
             return
 
 
-def largest_network() -> int:
+def largest_network(params: PathParams) -> int:
     """Usage arcs of a part that is cut as a network on this machine; the path is the same for any number, its certificate not."""
     free = memory_free()
-    return LARGEST_NETWORK if free is None else min(LARGEST_NETWORK, free // (2 * NETWORK_BYTES))
+    return params.largest_network if free is None else min(params.largest_network, free // (2 * params.network_bytes))
 
 
 def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_], largest: int) -> Iterator[SmallPart | Edge]:

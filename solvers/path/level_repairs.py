@@ -30,12 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from solvers.closures.cut import FlowNetwork, compact
+from solvers.closures.cut import MAX_TOTAL, FlowNetwork, compact
+from solvers.closures.tree_pass import climb
 from solvers.path.level_shares import SharedArcs
-
-MOST_FLOW = 2**62
-"""Flows fit int64. Only where shares are far from right is more missing."""
-
 
 Amounts: TypeAlias = NDArray[Any]
 """int64 where sums of absolute values fit, else Python integers."""
@@ -95,14 +92,14 @@ class LevelBlocks:
 
     def shortfall(self, surplus: Amounts) -> tuple[Fraction, Fraction]:
         """Sums over the blocks, in integer gains: the worth of the best closure, and that less the worth of the block."""
-        over = int(_for_kind(_best_worth, surplus)(self.parent, surplus.copy()))
+        over = int(_for_kind(climb, surplus)(self.parent, surplus.copy()))
         return self.gains(over), self.gains(over - int(surplus.sum()))
 
     def moves(self, surplus: Amounts, arcs: SharedArcs) -> list[Move] | None:
         """The moves (3) that prove the level; None if none along these arcs, with node ids as tails, do that in int64."""
         uneven, passed = self.balance(surplus)
         missing = -int(uneven[uneven < 0].sum())
-        if missing >= MOST_FLOW or uneven.sum() != 0:
+        if missing >= MAX_TOTAL or uneven.sum() != 0:
             return None
         k, purchases, at = len(uneven), *compact(arcs.head.astype(np.int32), int(arcs.head.max(initial=0)) + 1)
         place = np.zeros(int(self.nodes[-1]) + 1, dtype=np.int32)
@@ -130,7 +127,7 @@ class LevelBlocks:
 
 def _kind(largest: float) -> type:
     """What holds sums of at most so much in `Amounts`."""
-    return np.int64 if largest < MOST_FLOW else object
+    return np.int64 if largest < MAX_TOTAL else object
 
 
 def _for_kind(kernel: Any, amounts: Amounts) -> Any:
@@ -147,19 +144,6 @@ def _balance(parent, passed, uneven):  # type: ignore[no-untyped-def]
             uneven[h], passed[h] = passed[h], 0
         else:
             passed[top] += passed[h]
-
-
-@njit(cache=True, nogil=True)
-def _best_worth(parent, worth):  # type: ignore[no-untyped-def]
-    """The sum over blocks of their best closures; `worth` holds (1) on entry."""
-    over = worth[:0].sum()
-    for h in range(parent.shape[0] - 1, -1, -1):
-        top = parent[h]
-        if worth[h] > 0 and top < 0:
-            over += worth[h]
-        elif worth[h] > 0:
-            worth[top] += worth[h]
-    return over
 
 
 def _paired(net: Any) -> list[tuple[int, int, int, int]]:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from formulations.instance.problem import Core
 from solvers.closures.integer_objective import IntegerPrices
+from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.shares import in_threads, portions
 
@@ -94,10 +95,11 @@ class LevelShares:
         is_open: NDArray[np.bool_],
         bits: int,
         pool: ThreadPoolExecutor,
+        params: SharingParams,
     ) -> None:
         ints = problem.numbers
         self.remaining = all_open(IntegerPrices(problem.usage, ints.price, ints.weight, None), is_open)
-        self.nodes = self.remaining.nodes
+        self.nodes, self.threads = self.remaining.nodes, portions(self.remaining, params)
         self.level, self.highest, self.bits, self.pool = level[self.nodes], highest, bits, pool
         shape = problem.usage.row_blocks.n_blocks, self.remaining.slices.item.size
         self.own = self._own_rows(
@@ -106,7 +108,7 @@ class LevelShares:
 
     def _own_rows(self, own: OwnRows) -> OwnRows:
         """Count the rows of all slices, and write down those of slices that are partly at the level of their purchases."""
-        remaining, threads = self.remaining, portions(self.remaining)
+        remaining, threads = self.remaining, self.threads
         arguments = remaining.blocked_usage, self.level, self.highest
         in_threads(self.pool, [partial(_own, *arguments, own, portion) for portion in threads])
         blocks, slices = remaining.objective.usage.row_blocks, remaining.slices
@@ -120,7 +122,7 @@ class LevelShares:
 
     def rough_charges(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """(2) up to rounding, in integer prices, several times as fast."""
-        remaining, threads = self.remaining, portions(self.remaining)
+        remaining, threads = self.remaining, self.threads
         charge = [np.zeros(weight.size) for _ in threads]
         given = remaining.blocked_usage, remaining.prices, self.own, weight
         in_threads(self.pool, [partial(_charge, *given, *each) for each in zip(charge, threads, strict=True)])
@@ -153,7 +155,7 @@ class LevelShares:
 
         The threads have different rows, or different items. Arcs are written as far as there is room for them.
         """
-        remaining, threads = self.remaining, portions(self.remaining)
+        remaining, threads = self.remaining, self.threads
         k = weight.size
         charge = [np.zeros(k, dtype=np.int64) for _ in threads]
         balance = [np.zeros((k, each), dtype=np.int64) for _ in threads]

@@ -94,8 +94,8 @@ class PartSequence:
         return self.total(self.subproblem.evaluation, self.subproblem.price)
 
     def mean_lambda(self) -> NDArray[np.float64]:
-        """(1) as a float > 0, whatever gains and costs are; shape (p,)."""
-        least = 1 if self.subproblem.exact else LEAST
+        """(1) as a float, whatever gains and costs are: what is not above 0 counts as the least number that is; shape (p,)."""
+        least = 1 if self.subproblem.exact else 1e-300
         return np.asarray(np.maximum(self.gain, least) / np.maximum(self.cost, least), dtype=np.float64)
 
     def at(self, p: NDArray[np.int64], q: NDArray[np.int64]) -> ClosureProblem:
@@ -107,11 +107,11 @@ class PartSequence:
         profit: NDArray[Any] = part.gain * self.of_splits(q) - part.evaluation * self.of_splits(p)
         return part.closure_problem(profit, part.price * self.of_purchases(p))
 
-    def near(self, lam: NDArray[np.float64]) -> ClosureProblem:
-        """All parts as one closure problem, each at a lambda of its own beside the given one."""
+    def near(self, lam: NDArray[np.float64], largest: int) -> ClosureProblem:
+        """All parts as one closure problem, each at a lambda of its own beside the given one, a ratio of integers up to that."""
         if not self.subproblem.exact:
             return self.on_grids(lam).problem
-        p, q = (np.where(dear, np.round(NEAR * ratio), NEAR) for dear, ratio in ((lam >= 1, lam), (lam < 1, 1 / lam)))
+        p, q = (np.where(dear, np.round(largest * ratio), largest) for dear, ratio in ((lam >= 1, lam), (lam < 1, 1 / lam)))
         return self.at(p.astype(np.int64), q.astype(np.int64))
 
     def on_grids(self, lam: NDArray[np.float64]) -> Grids:
@@ -236,13 +236,6 @@ class Grids:
 
     problem: ClosureProblem
     exponent: NDArray[np.int64]  # int64, shape (p,)
-
-
-NEAR = 4096
-"""The numerator or denominator of a lambda where any lambda nearby will do."""
-
-LEAST = 1e-300
-"""A gain or cost above 0 in the place of none."""
 
 
 def _between(amounts: NDArray[Any], first: NDArray[np.int64]) -> NDArray[Any]:

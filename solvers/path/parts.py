@@ -22,10 +22,11 @@ on the wrong side, (3) fails.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,7 @@ from formulations.instance.problem import Core
 from solvers.closures.preflow import Flow
 from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
 from solvers.path.part_sequence import PartSequence
+from solvers.path.pooling import pooled
 
 
 class Parts:
@@ -141,6 +143,15 @@ class Leaving:
         return Leaving(self.gain + inside.gain, self.cost + inside.cost, np.concatenate([self.nodes, inside.nodes]))
 
 
+class _Range(NamedTuple):
+    """Pieces first, ..., last, and their least and largest breakpoint."""
+
+    first: int
+    last: int
+    least: Fraction | float
+    most: Fraction | float
+
+
 def contradictions(ratios: Sequence[Fraction | None]) -> list[tuple[int, int]]:
     """The least ranges of pieces, first and last, such that (3) holds between them.
 
@@ -149,16 +160,15 @@ def contradictions(ratios: Sequence[Fraction | None]) -> list[tuple[int, int]]:
     ratios
         the breakpoints, outermost first; None for a piece that has none, and contradicts both its neighbours.
     """
-    ranges: list[tuple[int, int, Fraction | float, Fraction | float]] = []
-    for k, ratio in enumerate(ratios):
-        first = k
-        least, most = (float("inf"), float("-inf")) if ratio is None else (ratio, ratio)
-        joined = ratio is None or (k > 0 and ratios[k - 1] is None)
-        while ranges and (joined or ranges[-1][3] > least):
-            first, _, other_least, other_most = ranges.pop()
-            least, most, joined = min(least, other_least), max(most, other_most), False
-        ranges.append((first, k, least, most))
-    return [(first, last) for first, last, *_ in ranges if first < last or ratios[first] is None]
+
+    def out_of_order(outer: _Range, inner: _Range) -> bool:
+        return ratios[outer.last] is None or ratios[inner.first] is None or outer.most > inner.least
+
+    def join(outer: _Range, inner: _Range) -> _Range:
+        return _Range(outer.first, inner.last, min(outer.least, inner.least), max(outer.most, inner.most))
+
+    each = [_Range(k, k, math.inf, -math.inf) if ratio is None else _Range(k, k, ratio, ratio) for k, ratio in enumerate(ratios)]
+    return [(r.first, r.last) for r in pooled(each, out_of_order, join)[0] if r.first < r.last or ratios[r.first] is None]
 
 
 def in_order(pieces: Sequence[Leaving]) -> list[Leaving]:
@@ -167,10 +177,4 @@ def in_order(pieces: Sequence[Leaving]) -> list[Leaving]:
     What is left are the prunings between the pieces that are the best of them at some lambda, the upper hull of their costs and
     gains.
     """
-    found: list[Leaving] = []
-    for piece in pieces:
-        joined = piece
-        while found and found[-1].gain * joined.cost > joined.gain * found[-1].cost:
-            joined = found.pop().joined(joined)
-        found.append(joined)
-    return found
+    return pooled(pieces, lambda outer, inner: outer.gain * inner.cost > inner.gain * outer.cost, Leaving.joined)[0]

@@ -24,28 +24,12 @@ from numpy.typing import NDArray
 from formulations.answers.pruning_path import PathShares
 from formulations.instance.problem import Core
 from solvers.closures.cut import Ties
-from solvers.closures.tree_levels import LevelTrees, advance, step_limit
+from solvers.closures.tree_levels import LevelTrees
 from solvers.path.level_repairs import Amounts, LevelBlocks, Move
 from solvers.path.level_shares import LevelShares, SharedArcs
+from solvers.path.params import PathParams
 from solvers.price_sharing.shares import group_weights
-
-TRIES = (20, 40, 80, 160, 320)
-"""Rounds after which the rest is moved where that is possible."""
-
-FEW, MANY, IN_ALL = 4, 64, 1_000_000
-"""Purchases for each split along which the rest moves first: at least, at most, and for all splits together."""
-
-ALL_ARCS = 4_000_000
-"""The usage arcs of so many levels together are tried where few purchases do not suffice."""
-
-SHARE_BITS = 30
-"""Bits of the smallest price, in the unit of shares, where they fit."""
-
-REST_BITS = 20
-"""What is missing on a level is taken to be less than 2^-20 of its gains when the unit of shares is chosen."""
-
-LEAST_LIMIT = 0.06
-"""Levels are told apart that far from their breakpoint at least, by their logarithms; farther in the first rounds."""
+from solvers.price_sharing.steps import advance, step_limit
 
 
 @dataclass(eq=False)
@@ -53,6 +37,7 @@ class _State:
     """Rounds (1) on the k splits of the levels that are not proven."""
 
     shares: LevelShares
+    params: PathParams
     parent: NDArray[np.int32]  # int32, shape (k,): places of the parents in the same block, -1 at tops
     profit: NDArray[np.int64]  # int64, shape (k,): what splits earn at their own breakpoint before they are charged
     rate: NDArray[np.float64]  # float64, shape (k,): units of `profit` for an integer price
@@ -72,10 +57,11 @@ class _State:
         """Round k = 1, 2, ... from charges in integer prices."""
         pays = charge * self.rate
         if self.trees is None:
-            self.trees = LevelTrees(self.parent, self.profit, pays, self.shares.remaining.middle)
+            middle, one_thread = self.shares.remaining.middle, self.params.sharing.one_thread_splits
+            self.trees = LevelTrees(self.parent, self.profit, pays, middle, one_thread)
         limit, log_level = step_limit(k), np.empty(pays.size, dtype=np.float32)
-        self.trees.log_levels(pays, max(limit, LEAST_LIMIT), log_level, self.shares.pool)
-        advance(self.score, self.stepped, log_level, k, limit)
+        self.trees.log_levels(pays, max(limit, self.params.least_limit), log_level, self.shares.pool)
+        advance(self.score, self.stepped, log_level, k, self.params.sharing, limit)
 
 
 class ProofByShares:
@@ -101,9 +87,10 @@ class ProofByShares:
         ties: Ties,
         only: Collection[int] | None = None,
         scores: NDArray[np.float64] | None = None,
+        params: PathParams = PathParams(),
     ) -> None:
-        self.problem, self.level, self.ratios, self.start = problem, level, ratios, scores
-        self.bits, self.rounds = share_bits(problem), 0
+        self.problem, self.level, self.ratios, self.start, self.params = problem, level, ratios, scores, params
+        self.bits, self.rounds = share_bits(problem, params), 0
         kept = problem.ensemble.is_split & (level >= (1 if ties == "smallest" else 0))
         self.never, self.always = problem.ensemble.is_split & ~kept, kept & (level >= len(ratios))
         self.highest = problem.usage.highest_user(np.flatnonzero(kept).astype(np.int32), level)
@@ -148,16 +135,16 @@ class ProofByShares:
     def _fit(self) -> None:
         """Rounds, and tries to move the rest."""
         state = self._state() if self.open.size else None
-        while state is not None and self.open.size and self.rounds < TRIES[-1]:
+        while state is not None and self.open.size and self.rounds < self.params.tries[-1]:
             self.rounds += 1
             state.step(self.rounds, state.shares.rough_charges(state.weight()))
-            if self.rounds in TRIES:
+            if self.rounds in self.params.tries:
                 state = self._prove(state)
 
     def _state(self, before: _State | None = None) -> _State:
         """The open levels at the start, or later, when scores go on."""
         is_open = self.problem.ensemble.is_split & np.isin(self.level, self.open)
-        shares = LevelShares(self.problem, self.level, self.highest, is_open, self.bits, self.pool)
+        shares = LevelShares(self.problem, self.level, self.highest, is_open, self.bits, self.pool, self.params.sharing)
         ints, nodes, level, parent = self.problem.numbers, shares.nodes, shares.level, shares.remaining.parent
         ratio = np.array([float(r) for r in self.ratios])[level]
         profit = ints.gain[nodes] - ratio * ints.evaluation[nodes]
@@ -170,6 +157,7 @@ class ProofByShares:
             score, stepped = before.score[places], before.stepped[places]
         return _State(
             shares,
+            self.params,
             np.where((parent >= 0) & (level[parent] == level), parent, np.int32(-1)),
             np.rint(profit * scale).astype(np.int64),
             ratio * scale,
@@ -179,6 +167,8 @@ class ProofByShares:
 
     def _prove(self, state: _State) -> _State:
         """Prove the levels that are right, or become so by moves; the state of the others."""
+        # levels with something missing or left over at these weights
+        params = self.params
         weight, uneven = state.weight(), dict[int, tuple[LevelBlocks, Amounts]]()
         self.weight[state.shares.nodes] = weight
         charge = state.shares.charges(weight)
@@ -187,19 +177,24 @@ class ProofByShares:
             self.shortfall[number] = blocks.shortfall(surplus)
             if blocks.balance(surplus)[0].any():
                 uneven[number] = blocks, surplus
+        # move it along a few purchases for each split; along at least twice as many where levels that are proven make room
         each = 0
-        while uneven and 2 * each <= (now := max(FEW, min(MANY, IN_ALL // state.shares.nodes.size))):
-            each = now
+        while uneven:
+            most = min(params.many_purchases, params.purchases_in_all // state.shares.nodes.size)
+            before, each = each, max(params.few_purchases, most)
+            if 2 * before > each:
+                break
             few = np.zeros(self.highest.size, dtype=bool)
             few[state.shares.most_balanced(state.weight(), each)] = True
             self._move(uneven, state.shares.arcs(state.weight(), few))
             state = self._without_proven(state, uneven)
+        # move it along all usage arcs of the levels that are small enough; larger ones only at the last try
         size = {number: int(self.problem.usage.arcs_per_node[blocks.nodes].sum()) for number, (blocks, _) in uneven.items()}
-        while batch := _fitting(size):
+        while batch := _fitting(size, params.all_arcs):
             tried = {number: uneven.pop(number) for number in batch}
             self._move(tried, state.shares.arcs(state.weight(), np.isin(self.highest, batch)))
             uneven |= tried
-            if self.rounds < TRIES[-1]:
+            if self.rounds < params.tries[-1]:
                 break
         return self._without_proven(state, uneven)
 
@@ -242,10 +237,9 @@ class ProofByShares:
                 del uneven[number]
 
 
-def _fitting(size: dict[int, int]) -> list[int]:
-    """Take some levels out, the smallest first, with no more than `ALL_ARCS` usage arcs together."""
+def _fitting(size: dict[int, int], room: int) -> list[int]:
+    """Take some levels out, the smallest first, with no more than so many usage arcs together."""
     batch: list[int] = []
-    room = ALL_ARCS
     for number in sorted(size, key=size.__getitem__):
         if size[number] > room:
             break
@@ -254,12 +248,12 @@ def _fitting(size: dict[int, int]) -> list[int]:
     return batch
 
 
-def share_bits(problem: Core) -> int:
+def share_bits(problem: Core, params: PathParams) -> int:
     """How many bits shares have behind the point of integer prices, so that sums of shares, and what is moved, fit int64."""
     ints = problem.numbers
     weight = int(ints.weight.sum())
     dearest = int(ints.price.sum()) * weight
     gains = int(np.abs(ints.gain).sum())
     least = min((int(p) for p in ints.price if p > 0), default=1) * int(ints.weight.min(initial=1))
-    fitting = min(61 - dearest.bit_length(), 61 + REST_BITS - (gains * dearest).bit_length())
-    return max(0, min(fitting, SHARE_BITS - least.bit_length()))
+    fitting = min(61 - dearest.bit_length(), 61 + params.rest_bits - (gains * dearest).bit_length())
+    return max(0, min(fitting, params.share_bits - least.bit_length()))

@@ -14,7 +14,7 @@ Large parts are divided into many at once by a guess instead of a minimum cut (`
 cut of its own, and the pieces are the path if and only if their breakpoints come in order. Where they do not, a guess was wrong,
 and the pieces there are cut again.
 
-Parts of more than `largest_network` usage arcs are cut in two by price sharing, which needs no network:
+Parts of more than `PathParams.largest_network` usage arcs are cut in two by price sharing, which needs no network:
 `solvers.path.large_parts`. All pieces of such a path are proven together, without their usage arcs, by
 `solvers.path.proof_by_shares`.
 
@@ -52,16 +52,14 @@ from solvers.closures.cut import Ties
 from solvers.closures.grids import PRICE_MARGIN, ldexp
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, PathPiece
-from solvers.path.large_parts import LARGEST_NETWORK, Division, Edge, largest_network, small_parts
+from solvers.path.large_parts import Division, Edge, largest_network, small_parts
+from solvers.path.params import PathParams
 from solvers.path.part_files import PartFiles
 from solvers.path.parts import Leaving, Parts, contradictions, in_order
 from solvers.path.proof_by_shares import ProofByShares
 from solvers.price_sharing.checkpoint import problem_fingerprint
 
 LOG = logging.getLogger(__name__)
-
-MOST_ARCS_AROUND = 40_000_000
-"""Usage arcs of an edge around a budget up to which the proof by shares closes its gap, at 120 bytes each; else it is told."""
 
 
 @checked
@@ -73,6 +71,7 @@ def pruning_path(
     gap: NotNegative = 0.0,
     checkpoint: str | Path | None = None,
     progress: bool | None = False,
+    params: PathParams = PathParams(),
 ) -> PruningPath:
     """Every optimal pruning for every lambda >= 0, exactly.
 
@@ -92,6 +91,8 @@ def pruning_path(
         interruption the same call goes on from there. Smaller parts are cut again: that takes seconds for each.
     progress
         show a progress bar on stderr; None: on a terminal, where it takes longer than three seconds.
+    params
+        tuning numbers, see `solvers.path.params`; they change the time, the memory and the certificate, never the path.
 
     Returns
     -------
@@ -120,64 +121,51 @@ def pruning_path(
     14 optimal prunings, costs from 0.0 to 16.43
     """
     with timed_step(LOG, "path of %s", problem):
-        return divide_and_conquer(problem, ties=ties, certificate=certificate, gap=gap, checkpoint=checkpoint, progress=progress)
+        return divide_and_conquer(problem, PathOptions(ties, certificate, gap, checkpoint, progress, params))
 
 
-def divide_and_conquer(
-    problem: PruningProblem,
-    *,
-    ties: Ties = "smallest",
-    certificate: bool = True,
-    gap: float = 0.0,
-    checkpoint: str | Path | None = None,
-    progress: bool | None = False,
-    largest: int | None = None,
-    around: Fraction | None = None,
-    deadline: float = math.inf,
-) -> PruningPath:
-    """`pruning_path` for those who know more about the instance, or need less of its path.
+@dataclass(frozen=True)
+class PathOptions:
+    """The arguments of `pruning_path`, and more for callers who need less of the path.
 
     Parameters
     ----------
-    largest
-        usage arcs of a part that is cut as a network; `solvers.path.large_parts` divides larger ones. None: what fits memory.
     around
         a cost, in the unit of the prices. Rows far from it may be missing: all rows are optimal at some lambda, but only the edge
         of the hull with that cost, and small parts beside it, are known to have no row between. Then there is no certificate.
     deadline
         of `time.perf_counter`: past it `OutOfTime` is raised.
+    cuts
+        the proof never decides whether a large part goes at one lambda.
     """
-    started = time.perf_counter()
-    largest = largest_network() if largest is None else largest
-    proven = certificate and around is None
-    asked = PathOptions(ties, proven, gap, checkpoint, progress, largest, around=around, deadline=deadline)
-    reduced = problem.reduced(ties)
-    found = core_path(reduced.core, asked)
-    path = _restored(problem, reduced.groups, found, started)
-    if path.status is not Status.OPTIMAL and path.relative_gap > gap and found.stats["large_parts"]:
-        LOG.info("%d breakpoints were not proven: the large parts are divided again, by cuts", found.open)
-        path = _restored(problem, reduced.groups, core_path(reduced.core, replace(asked, cuts=True)), started)
-    if path.status is not Status.OPTIMAL and not gap and found.stats["large_parts"]:
-        raise CapacityOverflowError(
-            f"path: there is no memory for the cuts that would close the last relative gap of {path.relative_gap:.2g}; "
-            "give a gap that is small enough, for example gap=1e-6, or fewer cost rows"
-        )
-    return path
-
-
-@dataclass(frozen=True)
-class PathOptions:
-    """The arguments of `divide_and_conquer`; with `cuts` the proof never decides whether a large part goes at one lambda."""
 
     ties: Ties = "smallest"
     certificate: bool = True
     gap: float = 0.0
     checkpoint: str | Path | None = None
     progress: bool | None = False
-    largest: int = LARGEST_NETWORK
-    cuts: bool = False
+    params: PathParams = PathParams()
     around: Fraction | None = None
     deadline: float = math.inf
+    cuts: bool = False
+
+
+def divide_and_conquer(problem: PruningProblem, asked: PathOptions) -> PruningPath:
+    """`pruning_path` with all of its options."""
+    started = time.perf_counter()
+    asked = replace(asked, certificate=asked.certificate and asked.around is None)
+    reduced = problem.reduced(asked.ties)
+    found = core_path(reduced.core, asked)
+    path = _restored(problem, reduced.groups, found, started)
+    if path.status is not Status.OPTIMAL and path.relative_gap > asked.gap and found.stats["large_parts"]:
+        LOG.info("%d breakpoints were not proven: the large parts are divided again, by cuts", found.open)
+        path = _restored(problem, reduced.groups, core_path(reduced.core, replace(asked, cuts=True)), started)
+    if path.status is not Status.OPTIMAL and not asked.gap and found.stats["large_parts"]:
+        raise CapacityOverflowError(
+            f"path: there is no memory for the cuts that would close the last relative gap of {path.relative_gap:.2g}; "
+            "give a gap that is small enough, for example gap=1e-6, or fewer cost rows"
+        )
+    return path
 
 
 class OutOfTime(Exception):  # noqa: N818 (not an error: the caller has another way)
@@ -240,13 +228,13 @@ def core_path(core: Core, asked: PathOptions) -> CorePath:
         if every and asked.around is not None:  # gaps elsewhere than at single edges: rows that are missing cannot be proven
             return core_path(core, replace(asked, gap=0.0, checkpoint=None, progress=False, cuts=False, around=None))
         arcs = sum(int(core.usage.arcs_per_node[edge.nodes].sum()) for edge in how.unsure)
-        if asked.around is not None and arcs > MOST_ARCS_AROUND:
+        if asked.around is not None and arcs > asked.params.most_arcs_around:
             edge_gap = max(float(edge.gap * core.numbers.gain_unit) for edge in how.unsure)
             stats = {"seconds": time.perf_counter() - started, **how.stats, "gap": math.nextafter(edge_gap, math.inf)}
             return CorePath(level, tuple(r * unit for r in ratios), "smallest", None, stats)
         with timed_step(LOG, "proof of the path"):
             scores = how.scores[-1].score if how.scores else None
-            by_shares = ProofByShares(core, level, ratios, asked.ties, None if every else only, scores)
+            by_shares = ProofByShares(core, level, ratios, asked.ties, None if every else only, scores, asked.params)
         proof, gaps = by_shares.certificate() if asked.certificate else None, by_shares.gaps()
         how.stats["rounds_of_the_proof"], is_open = float(by_shares.rounds), by_shares.open.size
     elif asked.certificate:
@@ -306,7 +294,8 @@ def _found(problem: Core, asked: PathOptions) -> _Found:
     files, then = None, "nothing was changed"
     if asked.checkpoint is not None:
         options = "path", float(asked.gap), asked.ties, asked.cuts
-        files = PartFiles(Path(asked.checkpoint), problem_fingerprint(problem, *options))
+        folder = Path(asked.checkpoint) / "cuts" if asked.cuts else Path(asked.checkpoint)  # what cuts find are other parts
+        files = PartFiles(folder, problem_fingerprint(problem, *options))
         then = f"the same call goes on from {asked.checkpoint}"
     exact = problem.numbers.exact
     with (
@@ -325,10 +314,10 @@ def _found(problem: Core, asked: PathOptions) -> _Found:
             advance(0)
             bar.tick()
 
-        work = PathDecomposition(parts, asked.ties, advance)
+        work = PathDecomposition(parts, asked.ties, advance, asked.params)
         limit = None if asked.around is None else asked.around / problem.numbers.price_unit
-        how = Division(problem, asked.ties, asked.gap, files, pool, asked.cuts, limit, tick)
-        for part in small_parts(how, outer, inner, asked.largest):
+        how = Division(problem, asked.ties, asked.gap, files, pool, asked.params, asked.cuts, limit, tick)
+        for part in small_parts(how, outer, inner, largest_network(asked.params)):
             if isinstance(part, Edge):
                 leaving.append((part.ratio, part.nodes))
                 how.edges.append(part)

@@ -12,7 +12,7 @@ The bytes for each node are measured. A is at most N T M, and at most 32 million
 them, see `solvers.price_sharing.merged_usage`. The usage arcs of the core that is cut in the end are stored too, and their number
 is not known beforehand: 50,000, or 2 n, or 20 million at a hard lambda. The cut takes 125 bytes for each that merging leaves, or
 85 for each where nothing is merged, its proof 8 for each. So what the cut takes is predicted when the core is known, and no core
-is cut that does not fit: `solvers.price_sharing.stopping`.
+is cut that does not fit: `solvers.price_sharing.loop`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
 from formulations.instance.row_blocks import BLOCK
 from formulations.memory import memory_free, readable
-from solvers.price_sharing.merged_usage import MOST_BYTES
+from solvers.price_sharing.params import SharingParams
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def memory_needed(*, rows: int, trees: int, nodes: int, items: int, features: in
         routing=24 * rows + (0 if on_disk else 4 * rows * trees),
         nodes=105 * nodes,
         blocks=4 * rows + (0 if on_disk else 2 * rows * trees + 8 * nodes * n_blocks),
-        run=51 * nodes + (0 if on_disk else 3 * items * rows) + min(MOST_BYTES, 2 * rows * trees * items),
+        run=51 * nodes + (0 if on_disk else 3 * items * rows) + min(SharingParams.most_bytes, 2 * rows * trees * items),
     )
 
 

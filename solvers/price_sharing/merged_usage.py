@@ -10,7 +10,7 @@ features at random, hardly a row has the users of another. A sample tells before
 whose last 16 bits count the users. Rows with the same code have the same users if each slice of one row holds the first row of
 its class as well. That is looked up for every arc; a row for which it is wrong stays by itself.
 
-A merged arc takes 2 bytes, where slices take 8 for any number of arcs. So there is a limit to what is left, see `MOST_BYTES`. Few
+A merged arc takes 2 bytes, where slices take 8 for any number of arcs. So `SharingParams.most_bytes` limits what is left. Few
 splits have few sets of users: however many usage arcs they have, hardly anything is left.
 """
 
@@ -23,15 +23,6 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from solvers.price_sharing.remaining import BlockedUsage, UnpaidPrices, price_for_row, price_once
-
-MOST_BYTES = 64_000_000
-"""Where the lists would take more, slices are read as they are."""
-
-MOST_LEFT = 0.75
-"""Purchases are not merged where more than this share of the usage arcs would be left."""
-
-SAMPLE = 8
-"""Arcs whose items are looked at to find that out."""
 
 MOST_TREES = 2**16 - 1
 """A split of each tree can need the same purchase, and the last 16 bits of (1) count its users."""
@@ -148,8 +139,8 @@ def merged_usage(
     return lists
 
 
-def share_left(usage: BlockedUsage) -> float:
-    """The share of the usage arcs that merging would leave, from a sample: the items of `SAMPLE` arcs in equal distances.
+def share_left(usage: BlockedUsage, sampled: int) -> float:
+    """The share of the usage arcs that merging would leave, from a sample: the items of so many arcs in equal distances.
 
     The first block stands for all.
     """
@@ -157,14 +148,14 @@ def share_left(usage: BlockedUsage) -> float:
     arcs = np.cumsum(np.where(usage.once[item], 0, usage.stop[0, at] - usage.start[0, at]), dtype=np.int64)
     if not arcs.size or arcs[-1] == 0:
         return 0.0
-    places = np.searchsorted(arcs, arcs[-1] * np.arange(1, 2 * SAMPLE, 2) // (2 * SAMPLE), side="right")
+    places = np.searchsorted(arcs, arcs[-1] * np.arange(1, 2 * sampled, 2) // (2 * sampled), side="right")
     keys, found = keys_of(item.size), BlockClasses.of(usage)
     share = 0.0
     of_places = np.searchsorted(usage.begins, places, side="right") - 1
     for g, times in zip(*np.unique(of_places, return_counts=True), strict=True):
         begin, end = usage.begins[g : g + 2].tolist()
         left, _ = find_classes(usage, 0, begin, end, keys, found)
-        share += times / SAMPLE * left / int(arcs[end - 1] - (arcs[begin - 1] if begin else 0))
+        share += times / sampled * left / int(arcs[end - 1] - (arcs[begin - 1] if begin else 0))
     return float(share)
 
 

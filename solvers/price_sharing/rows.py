@@ -16,7 +16,7 @@ from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
 from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.core import SolvedCore, solve_core
-from solvers.price_sharing.merged_usage import MOST_BYTES
+from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.shares import Sharing, paid_at
 
@@ -30,6 +30,11 @@ class Rows(Protocol):
     @property
     def objective(self) -> IntegerObjective:
         """(OBJ) in integers."""
+        ...
+
+    @property
+    def params(self) -> SharingParams:
+        """The tuning numbers of the run."""
         ...
 
     @property
@@ -112,20 +117,6 @@ class Rows(Protocol):
         ...
 
 
-CUT_BYTES_PER_ARC = 85
-"""Bytes that a cut of the core takes for each of its usage arcs, where purchases are not merged before.
-
-Measured: 60 to 84 on BP16's MiniBooNE and Covertype forests, 0.5 to 5.2 million usage arcs. The network takes 73 for each of its
-arcs, and merging leaves 0.46 to 0.71 network arcs a usage arc.
-"""
-
-CUT_BYTES_PER_MERGED_ARC = 125
-"""The same for each arc of merged lists; measured on the same forests: 112 to 123."""
-
-FLOW_BYTES_PER_ARC = 10
-"""Bytes for each usage arc when the flow of a merged core is divided among them after the cut: 8 are the flow itself."""
-
-
 class LocalRows(Sharing):
     """All rows of ``objective.problem``.
 
@@ -135,8 +126,8 @@ class LocalRows(Sharing):
         one thread: passes over many usage arcs are halved between it and the caller's.
     """
 
-    def __init__(self, objective: IntegerObjective, pool: ThreadPoolExecutor) -> None:
-        self.objective, self.pool, self.most_bytes = objective, pool, MOST_BYTES
+    def __init__(self, objective: IntegerObjective, pool: ThreadPoolExecutor, params: SharingParams) -> None:
+        self.objective, self.pool, self.params = objective, pool, params
         self.margin = objective.hidden
 
     @property
@@ -158,8 +149,8 @@ class LocalRows(Sharing):
     def cut_bytes(self) -> int:
         """Bytes that a cut of the core takes, and its flow on all usage arcs."""
         if self.merged is None:
-            return CUT_BYTES_PER_ARC * self.n_arcs
-        return max(CUT_BYTES_PER_MERGED_ARC * self.cut_arcs, FLOW_BYTES_PER_ARC * self.n_arcs)
+            return self.params.cut_bytes_per_arc * self.n_arcs
+        return max(self.params.cut_bytes_per_merged_arc * self.cut_arcs, self.params.flow_bytes_per_arc * self.n_arcs)
 
     def workers_have_memory(self) -> bool:
         """True: there are none."""

@@ -19,20 +19,15 @@ from formulations.answers.solution import FixingStage, SharedPrices
 from formulations.errors import BrokenFileError, InvalidInputError
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
-from solvers.closures.tree_levels import THRESHOLDS, LevelTrees, advance, best_level, step_limit
+from solvers.closures.tree_levels import LevelTrees
 from solvers.closures.tree_pass import forced, without_prices
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.core import SolvedCore
 from solvers.price_sharing.remaining import Remaining
 from solvers.price_sharing.rows import Rows
+from solvers.price_sharing.steps import THRESHOLDS, advance, best_level, step_limit
 
 LOG = logging.getLogger(__name__)
-
-NEWEST = 0.2
-"""What the last round's levels count in the mean over rounds; each earlier round counts 0.8 times the next one."""
-
-LEAST_SHARE_FIXED = 0.05
-"""A check fixes splits only if it can fix at least this share of the open ones: each time adds a stage to the proof."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +86,7 @@ class Run:
     rounds_made : int
         rounds made here: the last round's r in (3).
     rounds_without_progress : int
-        see `solvers.price_sharing.stopping.without_progress`.
+        see `solvers.price_sharing.loop.without_progress`.
     checks : int
         made here.
     best_kept, best_value
@@ -102,7 +97,7 @@ class Run:
         y and s of (2) and (3), for the open splits.
     log_level, mean_log_level : float32, shape (k,)
         the logarithms of the levels of the last round, which (2) goes by, and their mean over the last rounds, the newest one
-        counting `NEWEST`. `best_level` tries both, since single rounds swing.
+        counting `SharingParams.newest`. `best_level` tries both, since single rounds swing.
     lowest_bound, score_at_lowest
         the lowest bound (1) since splits were last fixed, up to rounding, and the scores that it was found at.
     fixed_in, fixed_out : bool, shape (n,)
@@ -112,7 +107,7 @@ class Run:
     """
 
     def __init__(self, rows: Rows, ties: Ties, start: Scores | None = None, known: Known | None = None) -> None:
-        self.rows, self.ties = rows, ties
+        self.rows, self.ties, self.params = rows, ties, rows.params
         problem = rows.objective.problem
         n = problem.ensemble.n_nodes
         self.stages: list[FixingStage] = []
@@ -176,14 +171,15 @@ class Run:
         limit, log_level = step_limit(self.iteration), self.log_level
         charge = self.rows.charges(self.score)
         if self._trees is None:
-            self._trees = LevelTrees(self.remaining.parent, self.remaining.profit, charge, self.remaining.middle)
+            left = self.remaining
+            self._trees = LevelTrees(left.parent, left.profit, charge, left.middle, self.params.one_thread_splits)
         bound = self._trees.log_levels(charge, max(limit, 2 * THRESHOLDS[-1]), log_level, self.rows.pool)
-        self.mean_log_level *= np.float32(1 - NEWEST)
-        self.mean_log_level += np.float32(NEWEST) * log_level
+        self.mean_log_level *= np.float32(1 - self.params.newest)
+        self.mean_log_level += np.float32(self.params.newest) * log_level
         if bound < self.lowest_bound:
             self.lowest_bound = bound
             self.score_at_lowest[:] = self.score
-        advance(self.score, self.stepped, log_level, self.rounds_made, limit)
+        advance(self.score, self.stepped, log_level, self.rounds_made, self.params, limit)
 
     def check(self) -> None:
         """Try the level sets of the last round, prove the bound in integers, and fix the splits that it decides."""
@@ -207,7 +203,7 @@ class Run:
         threshold = self.best_value - self.rows.base - self.tolerance
         kept, out = ends.pruned < threshold, ends.kept < threshold
         del ends  # frees two arrays of the open splits' size before `fix` makes new ones
-        if (kept | out).sum() >= LEAST_SHARE_FIXED * kept.size:
+        if (kept | out).sum() >= self.params.least_share_fixed * kept.size:
             self._fix(kept, out)
 
     def _take_if_better(self, keep: NDArray[np.bool_], value: int) -> None:

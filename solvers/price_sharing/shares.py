@@ -23,13 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from solvers.price_sharing.merged_usage import MOST_BYTES, MOST_LEFT, MOST_TREES, MergedUsage, merged_usage, share_left
+from solvers.price_sharing.merged_usage import MOST_TREES, MergedUsage, merged_usage, share_left
+from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.remaining import Remaining, price_for_row, price_once
 
 T = TypeVar("T")
-
-ONE_THREAD_ARCS = 200_000
-"""With fewer usage arcs one thread is faster than two."""
 
 ROWS_PER_ARC = 4
 """If an item has less than one arc for this many rows of a block, only the rows of its arcs are zeroed and divided."""
@@ -48,12 +46,10 @@ class Sharing:
     ----------
     pool
         one thread: passes over many usage arcs are halved between it and the caller's.
-    most_bytes
-        where their lists take at most that, the first pass merges purchases: `solvers.price_sharing.merged_usage`.
     """
 
-    def __init__(self, remaining: Remaining, pool: ThreadPoolExecutor, most_bytes: int = MOST_BYTES) -> None:
-        self.pool, self.most_bytes = pool, most_bytes
+    def __init__(self, remaining: Remaining, pool: ThreadPoolExecutor, params: SharingParams) -> None:
+        self.pool, self.params = pool, params
         self.take(remaining)
 
     def take(self, remaining: Remaining) -> None:
@@ -64,20 +60,20 @@ class Sharing:
     @cached_property
     def merged(self) -> tuple[MergedUsage, ...] | None:
         """One part for each thread; None: slices are read as they are."""
-        remaining, slices = self.remaining, self.remaining.slices
+        remaining, slices, params = self.remaining, self.remaining.slices, self.params
         if remaining.objective.usage.ensemble.n_trees > MOST_TREES:
             return None
         borders: tuple[int, ...] = 0, slices.parts[-1]
         usage, prices, left = remaining.blocked_usage, remaining.prices, 1.0
-        if slices.n_arcs >= ONE_THREAD_ARCS:
-            left = share_left(usage)
-            if left > MOST_LEFT:
+        if slices.n_arcs >= params.one_thread_arcs:
+            left = share_left(usage, params.sampled_arcs)
+            if left > params.most_left:
                 return None
             borders = slices.parts
-        if 2 * left * slices.n_arcs > self.most_bytes:
+        if 2 * left * slices.n_arcs > params.most_bytes:
             return None
         n_parts = len(borders) - 1
-        each = int(left * slices.n_arcs) // n_parts, self.most_bytes // n_parts
+        each = int(left * slices.n_arcs) // n_parts, params.most_bytes // n_parts
         found = in_threads(self.pool, [partial(merged_usage, usage, prices, *between, *each) for between in pairwise(borders)])
         parts = tuple(part for part in found if part is not None)
         return parts if len(parts) == n_parts else None
@@ -88,7 +84,7 @@ class Sharing:
         parts: list[Callable[[NDArray[np.float64]], None]]
         if self.merged is None:
             usage, prices = self.remaining.blocked_usage, self.remaining.prices
-            parts = [partial(_share_slices, usage, prices, weight, portion) for portion in portions(self.remaining)]
+            parts = [partial(_share_slices, usage, prices, weight, portion) for portion in portions(self.remaining, self.params)]
         else:
             parts = [partial(_share_classes, lists, weight) for lists in self.merged]
         charge = self._sum(parts, weight.size, np.float64)
@@ -141,10 +137,10 @@ class Portion(NamedTuple):
     last_item: int
 
 
-def portions(remaining: Remaining) -> list[Portion]:
+def portions(remaining: Remaining, params: SharingParams) -> list[Portion]:
     """The portion of each thread; a single block is divided by items."""
     s, n_blocks = remaining.slices, remaining.objective.usage.row_blocks.n_blocks
-    if s.n_arcs < ONE_THREAD_ARCS or (n_blocks == 1 and len(s.parts) < 3):
+    if s.n_arcs < params.one_thread_arcs or (n_blocks == 1 and len(s.parts) < 3):
         return [Portion(0, n_blocks, 0, s.parts[-1])]
     if n_blocks == 1:
         return [Portion(0, 1, first, last) for first, last in pairwise(s.parts)]

@@ -13,7 +13,7 @@ is hardly harder than others. The prunings that are tried are the splits above s
 In (3) the difference is cut to three times the limit of (2), since otherwise scores drift apart by hundreds. Purchases with the
 same open users share alike, so the passes read them as one: `solvers.price_sharing.merged_usage`.
 
-A check follows every `ROUNDS_PER_CHECK` rounds. It computes the bound again in integers, rounded so that it is true whatever
+A check follows every ten rounds. It computes the bound again in integers, rounded so that it is true whatever
 floating point did. A split is fixed out (or in) where forcing it in (or out) brings the bound strictly below the best value
 found. The open splits become fewer by orders of magnitude, and an exact cut of them, the core, ends the proof. The dual state is
 one number for each split, however many rows there are; it is all that a checkpoint needs.
@@ -46,14 +46,11 @@ from solvers.closures.cut import Ties
 from solvers.closures.duals import bound_of_closure
 from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing.checkpoint import Scores
-from solvers.price_sharing.loop import interruption_explained, run_to_goal
+from solvers.price_sharing.loop import StopRule, interruption_explained, run_to_goal
 from solvers.price_sharing.memory import warn_if_short, warn_if_undecided
+from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.run import Run, check_size, scores_after
-from solvers.price_sharing.stopping import SMALL_CORE, StopRule
-
-WARM_START_ITERATION = 5
-"""Rounds that count as made when a run starts from the scores of another lambda."""
 
 
 @checked
@@ -67,8 +64,9 @@ def price_sharing(
     start: Scores | None = None,
     checkpoint: str | Path | None = None,
     rounds: Natural = 100_000,
-    small_core: Natural = SMALL_CORE,
+    small_core: Natural = SharingParams.small_core,
     progress: bool = False,
+    params: SharingParams = SharingParams(),
 ) -> Solution:
     """The optimal pruning for one lambda without a network of all usage arcs.
 
@@ -94,6 +92,8 @@ def price_sharing(
         do not make it smaller any more.
     progress
         show a bar on stderr.
+    params
+        tuning numbers, see `solvers.price_sharing.params`; they change the time, never the optimum.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def price_sharing(
     with interruption_explained(checkpoint), ThreadPoolExecutor(1) as pool:
         reduced = problem.reduced(ties)
         start = None if start is None else _of_groups(start, reduced.groups)
-        rows = LocalRows(integer_objective(problem, rate).refined().of_groups(reduced), pool)
+        rows = LocalRows(integer_objective(problem, rate).refined().of_groups(reduced), pool, params)
         run, stopped, core_arcs = run_to_goal(rows, goal, ties=ties, start=start, checkpoint=checkpoint, progress=progress)
         solution = solution_of(run, problem, reduced.groups, lam, stopped, core_arcs, started)
     warn_if_undecided(lam, stopped, solution.stats, solution.gap, solution.relative_gap)
@@ -139,7 +139,7 @@ def price_sharing(
 
 
 @checked
-def final_scores(solution: Solution, iteration: int = WARM_START_ITERATION) -> Scores:
+def final_scores(solution: Solution, iteration: int = SharingParams.warm_start_iteration) -> Scores:
     """The scores that a solution of `price_sharing` ended with: where a neighbouring lambda may start.
 
     Parameters

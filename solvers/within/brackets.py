@@ -36,10 +36,11 @@ from formulations.answers.solution import StopReason
 from formulations.errors import CapacityOverflowError
 from formulations.instance.problem import Core, PruningProblem
 from formulations.memory import too_large
-from solvers.automatic import CUT_TIME_MARGIN, predicted_seconds
+from solvers.automatic import predicted_seconds
 from solvers.closures.cut import cut_seconds
 from solvers.closures.subproblem import OpenPart, open_part
 from solvers.closures.tree_pass import best_tree_closures
+from solvers.price_sharing.params import SharingParams
 from solvers.within.by_path import relaxed_optimum, row_within
 from solvers.within.components import rounded
 from solvers.within.core import KnapsackCore
@@ -195,7 +196,7 @@ def _offer_rounded(search: _BracketSearch, path: PruningPath, budget: Fraction, 
     """Offer LP1's rounded optimum, unless its cut may take most of the limit."""
     part = search.first_bracket.part
     seconds, _ = predicted_seconds(part.tail.size, part.nodes.size)
-    if CUT_TIME_MARGIN * seconds > limit:
+    if SharingParams.cut_time_margin * seconds > limit:
         return
     pruning = rounded(relaxed_optimum(path, budget)).pruning
     if pruning.exact_cost <= budget:

@@ -26,7 +26,7 @@ from formulations.answers.solution import Status, StopReason, float_rounding, st
 from formulations.errors import CapacityOverflowError
 from formulations.programs.limit_rows import LimitRows, limit_rows
 from solvers.brute_force import count_prunings
-from solvers.path.pruning_path import OutOfTime, divide_and_conquer
+from solvers.path.pruning_path import OutOfTime, PathOptions, divide_and_conquer
 from solvers.within.brackets import improve
 from solvers.within.by_path import error_of, gap_of, path_of, raised, relaxed_optimum, row_within
 from solvers.within.effort import Effort
@@ -88,7 +88,9 @@ class LimitedCall:
         if path is None:
             around = None if self.method == "exact" else self.rows.rows[0].at_most
             half = self.started + 0.5 * (self.deadline - self.started)
-            path = divide_and_conquer(self.problem, certificate=False, around=around, progress=self.progress, deadline=half)
+            path = divide_and_conquer(
+                self.problem, PathOptions(certificate=False, around=around, progress=self.progress, deadline=half)
+            )
         return path_of(self.problem, path)
 
     def _within_budget(self, path: PruningPath, incumbent: Pruning | None) -> LimitedSolution:

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from solvers.closures.cut import MAX_PRODUCT, ClosureProblem
+from solvers.closures.cut import MAX_TOTAL, ClosureProblem
 from solvers.closures.grids import PRICE_MARGIN, TOTAL_BITS
 from solvers.closures.subproblem import ParametricSubproblem
 from solvers.closures.tree_pass import best_tree_closures
@@ -105,7 +105,7 @@ class KnapsackCore(ParametricSubproblem):
         Profits are rounded up and prices down, so that no closure is worth less.
         """
         largest = self.largest_product(lam)
-        if not self.rounded or max(largest, lam.numerator, lam.denominator) < MAX_PRODUCT:
+        if not self.rounded or max(largest, lam.numerator, lam.denominator) < MAX_TOTAL:
             return self.at(lam), 0
         shift = max(0, math.frexp(largest)[1] - TOTAL_BITS)
         p, q = (float(Fraction(x, 2**shift)) for x in (lam.numerator, lam.denominator))

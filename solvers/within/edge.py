@@ -33,8 +33,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.closures.cut import best_closure
-from solvers.closures.subproblem import MAX_PRODUCT
+from solvers.closures.cut import MAX_TOTAL, best_closure
 from solvers.closures.tree_pass import forced
 from solvers.within.core import KnapsackCore
 from solvers.within.effort import Effort
@@ -116,7 +115,7 @@ def edge_of(
 
 def _can_be_tried(part: KnapsackCore, lam: Fraction) -> bool:
     """Whether a lambda that comes from elsewhere is positive and fits this part's integers."""
-    return lam > 0 and (part.rounded or part.largest_product(lam) < MAX_PRODUCT)
+    return lam > 0 and (part.rounded or part.largest_product(lam) < MAX_TOTAL)
 
 
 def _between_ends(part: KnapsackCore) -> Fraction | None:

@@ -27,10 +27,10 @@ from solvers.closures.integer_objective import IntegerObjective, on_grid
 from solvers.closures.min_cut import closure_at
 from solvers.closures.tree_pass import climb
 from solvers.price_sharing.checkpoint import Scores
-from solvers.price_sharing.loop import run_to_goal
+from solvers.price_sharing.loop import StopRule, run_to_goal
+from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.rows import LocalRows
-from solvers.price_sharing.solve import WARM_START_ITERATION, told_of_forest
-from solvers.price_sharing.stopping import SMALL_CORE, StopRule
+from solvers.price_sharing.solve import told_of_forest
 from solvers.within.params import WithinParams
 
 
@@ -64,7 +64,7 @@ class LagrangianOracle:
         self.roots = rows.problem.roots_error
         self._by_example = rows.counted[0].size
         cut, sharing = predicted_seconds(self.problem.n_usage_arcs, self.problem.ensemble.n_splits)
-        self.shares_prices = cut > sharing and self.problem.n_usage_arcs > SMALL_CORE
+        self.shares_prices = cut > sharing and self.problem.n_usage_arcs > SharingParams.small_core
         self.work = max(params.per_closure, sharing if self.shares_prices else cut)  # of a closure, as `Effort` counts it
         self.scores: Scores | None = None
         self.calls = 0
@@ -107,11 +107,11 @@ class LagrangianOracle:
 
     def _shared(self, objective: IntegerObjective, gap: float, time_limit: float) -> tuple[NDArray[np.bool_], int, SharedPrices]:
         """By price sharing, from the scores of the last multipliers."""
-        goal = StopRule(time.perf_counter() + time_limit, gap, self.params.sharing_rounds, SMALL_CORE)
+        goal = StopRule(time.perf_counter() + time_limit, gap, self.params.sharing_rounds, SharingParams.small_core)
         with ThreadPoolExecutor(1) as pool:
-            rows = LocalRows(objective, pool)
+            rows = LocalRows(objective, pool, SharingParams())
             run, _, _ = run_to_goal(rows, goal, ties="smallest", start=self.scores, checkpoint=None, progress=False)
-        self.scores = Scores(run.scores().score, WARM_START_ITERATION)
+        self.scores = Scores(run.scores().score, SharingParams.warm_start_iteration)
         return run.best_kept, run.bound, told_of_forest(run.certificate(), self.groups, self.rows.metered)
 
     def uses(self, kept: NDArray[np.bool_]) -> NDArray[np.float64]:

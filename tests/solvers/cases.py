@@ -18,9 +18,11 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, Rando
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
-from formulations import CostItems, PruningProblem
+from formulations import CostItems, PruningPath, PruningProblem
 from formulations.instance.papers import two_trees
 from prunemodels.data_files import FOLDER_VARIABLE, data_folder, load_dataset
+from solvers.path.params import PathParams
+from solvers.path.pruning_path import PathOptions, divide_and_conquer
 from tests.instances import Node, problem_of, random_problem
 
 PATH_POINTS = (0.15, 0.5, 0.85)
@@ -256,3 +258,11 @@ def lambdas(name: str) -> tuple[float, ...]:
     rows = [int(part * (len(path) - 1)) for part in PATH_POINTS]
     ahead = [(float(path.lam[k]) + float(path.lam[min(k + 1, len(path) - 1)])) / 2 for k in rows]
     return (float(path.lam[rows[0]]), *ahead)
+
+
+def path_by_parts(
+    problem: PruningProblem, largest: int | None = None, params: PathParams = PathParams(), **asked: Any
+) -> PruningPath:
+    """The path in parts of at most so many usage arcs, with these tuning numbers and options."""
+    params = params if largest is None else replace(params, largest_network=largest)
+    return divide_and_conquer(problem, PathOptions(params=params, **asked))

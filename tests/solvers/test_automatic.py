@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import prunemodels as pm
-import solvers.automatic
 from formulations import long_steps
 from formulations.answers.solution import ItemDuals, SharedPrices, Status
 from formulations.instance.papers import two_trees
@@ -22,20 +21,20 @@ from prunemodels.example import X_valid, forest, y_valid
 from solvers.automatic import optimal_pruning, predicted_seconds
 from solvers.closures.min_cut import min_cut
 from solvers.dependencies import check_versions
+from solvers.price_sharing.params import SharingParams
 from tests.instances import random_problem
 from tests.loops import looped
 
 
 @looped("seed", range(0, 60, 3))
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-def test_both_engines_give_the_same_extreme_optimum(seed: int, ties: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_engines_give_the_same_extreme_optimum(seed: int, ties: str) -> None:
     """Whichever engine is taken, the pruning is the one that min_cut proves."""
     problem = random_problem(seed)
     expected = min_cut(problem, 0.125, ties=ties)  # type: ignore[arg-type]
-    monkeypatch.setattr(solvers.automatic, "SMALL_CORE", -1)
     for rounds in (1000, -1):
-        monkeypatch.setattr(solvers.automatic, "FULL_ROUNDS", rounds)
-        found = optimal_pruning(problem, 0.125, ties=ties)  # type: ignore[arg-type]
+        params = SharingParams(small_core=-1, full_rounds=rounds)
+        found = optimal_pruning(problem, 0.125, ties=ties, params=params)  # type: ignore[arg-type]
         assert (found.pruning.kept == expected.pruning.kept).all()  # type: ignore[union-attr]
         assert found.status is expected.status
         assert found.method == ("price_sharing" if rounds < 0 else "min_cut")

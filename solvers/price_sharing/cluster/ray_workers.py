@@ -25,9 +25,7 @@ from formulations.arguments import Natural, Positive, Seconds, checked
 from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.extras import package
 from solvers.price_sharing.cluster.workers import LocalWorkers, Recipe, WorkerLostError, Workers
-
-CONNECTION_SECONDS = 10.0
-"""Seconds within which an address must accept a connection; a network that needs longer is too slow for the rounds."""
+from solvers.price_sharing.params import ClusterParams
 
 ADDRESS_REMEDY = 'give "host:port" of a cluster that runs (`ray start --head` starts one and tells it), or leave address out'
 
@@ -99,7 +97,7 @@ def _check_listening(address: str) -> None:
     """Refuse an address where no process listens: Ray would keep trying for a quarter of an hour."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECTION_SECONDS).close()
+        socket.create_connection((host.strip("[]"), int(port)), ClusterParams.connection_seconds).close()
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"address is {address!r}, where no cluster answers ({error}); {ADDRESS_REMEDY}") from error
 

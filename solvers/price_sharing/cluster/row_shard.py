@@ -32,12 +32,9 @@ from formulations.instance.usage_arcs import Charges, charges_of
 from formulations.memory import memory_free
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.cluster.row_sources import RowSource
-from solvers.price_sharing.merged_usage import MOST_BYTES
+from solvers.price_sharing.params import ClusterParams, SharingParams
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.shares import Sharing, paid_at
-
-LISTING_BYTES_PER_ARC = 64
-"""Bytes of a worker for each usage arc that it lists, with the copy that is sent; measured on Ray: 59 to 61, 2.6 million arcs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +95,7 @@ class RowShard(Sharing):
     """
 
     def __init__(self, source: RowSource, ensemble: Ensemble, costs: CostItems, name: str = "the part", threads: int = 1) -> None:
-        self.ensemble, self.costs, self.most_bytes = ensemble, costs, MOST_BYTES
+        self.ensemble, self.costs, self.params = ensemble, costs, SharingParams()
         self.pool = ThreadPoolExecutor(1) if threads > 1 else _CallingThread()
         X, weights = _read(source(), name)
         rows = features_of(ensemble, X, name)
@@ -172,7 +169,8 @@ class RowShard(Sharing):
 
     def memory_for_arcs(self) -> ShardMemory:
         """What `usage_arcs` takes, and what is free."""
-        return ShardMemory(socket.gethostname(), LISTING_BYTES_PER_ARC * self.remaining.slices.n_arcs, memory_free())
+        needed = ClusterParams.listing_bytes_per_arc * self.remaining.slices.n_arcs
+        return ShardMemory(socket.gethostname(), needed, memory_free())
 
     def usage_arcs(self) -> ShardArcs:
         """The usage arcs of the open splits, listed one by one; few are left when the core is gathered."""

@@ -31,14 +31,11 @@ from solvers.closures.integer_objective import IntegerObjective
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
-from solvers.price_sharing.loop import interruption_explained, run_to_goal
+from solvers.price_sharing.loop import StopRule, interruption_explained, run_to_goal
 from solvers.price_sharing.memory import warn_if_undecided
+from solvers.price_sharing.params import ClusterParams, SharingParams
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.solve import stats_of
-from solvers.price_sharing.stopping import SMALL_CORE, StopRule
-
-BYTES_PER_SPLIT = 12.0
-"""Bytes that a round exchanges with a worker for each open split: a score of 4, and a charge of 8."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +148,7 @@ def sharded_price_sharing(
     start: Scores | None = None,
     checkpoint: str | Path | None = None,
     rounds: Natural = 100_000,
-    small_core: Natural = SMALL_CORE,
+    small_core: Natural = SharingParams.small_core,
     progress: bool = False,
 ) -> ShardedSolution:
     """The optimal pruning for one lambda; the rows stay where they are.
@@ -205,7 +202,7 @@ def sharded_price_sharing(
         stats = stats_of(run, core_arcs, started) | {
             "checks": float(run.checks),
             "workers_lost": float(problem.workers.lost - lost_before),
-            "bytes_a_round_and_worker": BYTES_PER_SPLIT * open_at_first.size,
+            "bytes_a_round_and_worker": ClusterParams.bytes_per_split * open_at_first.size,
         }
         solution = _solution(problem, run, lam, stopped, stats)
     warn_if_undecided(lam, stopped, stats, float(solution.value - solution.bound), solution.relative_gap)

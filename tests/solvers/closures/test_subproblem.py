@@ -24,11 +24,11 @@ from solvers.closures.level_sets import best_level_set
 from solvers.closures.min_cut import min_cut
 from solvers.closures.tree_levels import LevelTrees
 from solvers.closures.tree_pass import best_tree_closures, choose, force
-from solvers.path.pruning_path import PathOptions, core_path, divide_and_conquer
+from solvers.path.pruning_path import PathOptions, core_path
 from solvers.price_sharing import price_sharing
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
-from tests.solvers.cases import instance
+from tests.solvers.cases import instance, path_by_parts
 
 LEAF = Node(0)
 
@@ -80,7 +80,7 @@ def test_the_path_is_the_same_without_the_reduction(ties: Ties, seed: int) -> No
     problem = random_problem(seed)
     whole = core_path(problem, PathOptions(ties))
     for largest in (10**6, 0):
-        path = divide_and_conquer(problem, ties=ties, largest=largest)
+        path = path_by_parts(problem, largest, ties=ties)
         assert path.breakpoints == whole.breakpoints
         np.testing.assert_array_equal(path.level, whole.level)
         assert check_path(path).holds
@@ -160,7 +160,7 @@ def levels(parent: Any, profit: Any, charge: Any, limit: float) -> tuple[NDArray
     """The logarithms of the levels at the charges for which the trees are made, and the value of the best closure."""
     found = np.empty(len(parent), dtype=np.float32)
     arrays = np.asarray(parent, dtype=np.int32), np.asarray(profit, dtype=np.int64), np.asarray(charge, dtype=np.float64)
-    return found, LevelTrees(*arrays, 0).log_levels(arrays[2], limit, found, None)
+    return found, LevelTrees(*arrays, 0, 0).log_levels(arrays[2], limit, found, None)
 
 
 @looped(

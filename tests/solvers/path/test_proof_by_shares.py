@@ -17,25 +17,26 @@ from proofs_checks import check_path
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import UNLIMITED, Flow, shared_flow
 from solvers.closures.subproblem import ParametricSubproblem
-from solvers.path import proof_by_shares
 from solvers.path.decomposition import Networks, divide
 from solvers.path.level_repairs import LevelBlocks
 from solvers.path.level_shares import LevelShares, SharedArcs
+from solvers.path.params import PathParams
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Leaving, Parts, _summed, contradictions, in_order
 from solvers.path.proof_by_shares import ProofByShares
-from solvers.path.pruning_path import divide_and_conquer
-from solvers.price_sharing import shares as shares_module
+from solvers.price_sharing.params import SharingParams
 from tests.instances import random_problem
 from tests.loops import looped
-from tests.solvers.cases import instance
+from tests.solvers.cases import instance, path_by_parts
 
 
-def level_shares(problem: PruningProblem, level: NDArray[np.int32], pool: ThreadPoolExecutor, bits: int = 20) -> LevelShares:
+def level_shares(
+    problem: PruningProblem, level: NDArray[np.int32], pool: ThreadPoolExecutor, params: SharingParams
+) -> LevelShares:
     """Of all splits with a level above 0."""
     is_open = problem.ensemble.is_split & (level > 0)
     highest = problem.usage.highest_user(np.flatnonzero(is_open).astype(np.int32), level)
-    return LevelShares(problem, level, highest, is_open, bits, pool)
+    return LevelShares(problem, level, highest, is_open, 20, pool, params)
 
 
 def by_definition(problem: PruningProblem, level: NDArray[np.int32], weight: NDArray[np.float64]) -> dict[tuple[int, int], float]:
@@ -54,18 +55,17 @@ def by_definition(problem: PruningProblem, level: NDArray[np.int32], weight: NDA
 
 
 @looped("seed", range(12))
-def test_users_of_the_highest_level_share_each_price_in_proportion_to_weights(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users_of_the_highest_level_share_each_price_in_proportion_to_weights(seed: int) -> None:
     """Shares are whole numbers of 2^-20, add up to the price exactly, and are those of the definition up to rounding.
 
     In one thread and in two.
     """
-    monkeypatch.setattr(shares_module, "ONE_THREAD_ARCS", 10**9 * (seed % 2))
     problem, rng = random_problem(seed), np.random.default_rng(seed)
     n = problem.ensemble.n_nodes
     level, weight = rng.integers(0, 4, n).astype(np.int32), rng.exponential(size=n)
     expected = by_definition(problem, level, weight)
     with ThreadPoolExecutor(1) as pool:
-        shares = level_shares(problem, level, pool)
+        shares = level_shares(problem, level, pool, SharingParams(one_thread_arcs=10**9 * (seed % 2)))
         of_open = weight[shares.nodes]
         arcs = shares.arcs(of_open, np.ones(problem.usage.n_purchases, dtype=bool))
         charges, rough = shares.charges(of_open), shares.rough_charges(of_open)
@@ -127,18 +127,17 @@ def test_a_child_helps_its_parent_but_not_the_other_way_round() -> None:
 def test_an_exact_path_is_proven(seed: int, ties: Ties) -> None:
     """By weights and moves alone, on random forests with everything that can occur."""
     problem = random_problem(seed)
-    path = divide_and_conquer(problem, ties=ties, certificate=False, largest=0)
-    assert divide_and_conquer(problem, ties=ties, largest=0).gaps == ()
+    path = path_by_parts(problem, ties=ties, certificate=False, largest=0)
+    assert path_by_parts(problem, ties=ties, largest=0).gaps == ()
     proof = ProofByShares(problem, path.level, [b / problem.numbers.lam_unit for b in path.breakpoints], ties)
     assert not proof.open.size
     assert proof.gaps() == ()
 
 
-def test_few_purchases_suffice_where_there_is_no_room_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_purchases_suffice_where_there_is_no_room_for_all() -> None:
     """With room for no level's usage arcs, most levels are proven along four purchases for each split; the proof holds."""
-    monkeypatch.setattr(proof_by_shares, "ALL_ARCS", 0)
     problem = instance("breast cancer, licence")
-    path = divide_and_conquer(problem, largest=0, gap=1e-3)
+    path = path_by_parts(problem, 0, PathParams(all_arcs=0), gap=1e-3)
     assert path.relative_gap < 1e-6
     assert check_path(path).holds
 
@@ -146,7 +145,7 @@ def test_few_purchases_suffice_where_there_is_no_room_for_all(monkeypatch: pytes
 def test_a_wrong_path_is_not_proven() -> None:
     """All that goes at two neighbouring breakpoints put together at the second one: a gap there, and at no other breakpoint."""
     problem = instance("breast cancer, licence")
-    path = divide_and_conquer(problem)
+    path = path_by_parts(problem)
     ratios = [b / problem.numbers.lam_unit for b in path.breakpoints]
     level = path.level.copy()
     level[level == 2] = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -16,26 +17,19 @@ import prunemodels as pm
 from formulations import PruningProblem
 from formulations.instance.merging import merge_purchases
 from formulations.instance.row_blocks import row_blocks, row_order
-from solvers.closures.cut import CUT_SPLIT
+from solvers.closures.cut import CutSeconds
 from solvers.closures.integer_objective import integer_objective
-from solvers.closures.tree_levels import best_level
 from solvers.closures.tree_pass import forced
 from solvers.price_sharing import core as core_module
-from solvers.price_sharing import merged_usage, shares, stopping
+from solvers.price_sharing import loop, merged_usage, shares
 from solvers.price_sharing.core import solve_core
-from solvers.price_sharing.merged_usage import MOST_BYTES
+from solvers.price_sharing.loop import cut_fits_memory, cut_in_rounds, without_progress
+from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.rows import LocalRows, closure_value
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing, paid_at
-from solvers.price_sharing.stopping import (
-    CORE_ARC,
-    ROUND_ARC,
-    ROUND_SPLIT,
-    cut_fits_memory,
-    cut_in_rounds,
-    without_progress,
-)
+from solvers.price_sharing.steps import best_level
 from tests.loops import looped
 from tests.solvers.cases import instance, leaves_only
 
@@ -100,10 +94,9 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
     with ThreadPoolExecutor(1) as pool:
         for left in whole_and_partly_fixed(problem, rng):
             score = (3 * rng.standard_normal(left.nodes.size)).astype(np.float32)
-            charged = [Sharing(left, pool, most_bytes=most).charges(score) for most in (0, MOST_BYTES)]
-            with monkeypatch.context() as in_two_threads:
-                in_two_threads.setattr(shares, "ONE_THREAD_ARCS", 0)
-                charged.append(Sharing(left, pool, most_bytes=0).charges(score))
+            unmerged = SharingParams(most_bytes=0)
+            ways = (unmerged, SharingParams(), replace(unmerged, one_thread_arcs=0))
+            charged = [Sharing(left, pool, params).charges(score) for params in ways]
             np.testing.assert_allclose(charged, [charges_of_arcs(left, score)] * 3, rtol=1e-11)
             rows = (problem.usage.row_blocks.stop - problem.usage.row_blocks.start)[:, left.nodes]
             for m in np.unique(left.slices.item):
@@ -129,13 +122,11 @@ def test_merged_purchases_pay_and_are_cut_as_all_of_them(
     if kind == "codes that collide":
         monkeypatch.setattr(merged_usage, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
         monkeypatch.setattr(core_module, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
-    if kind == "two threads":
-        monkeypatch.setattr(shares, "ONE_THREAD_ARCS", 0)
-        monkeypatch.setattr(shares, "MOST_LEFT", 1.0)
+    params = SharingParams(one_thread_arcs=0, most_left=1.0) if kind == "two threads" else SharingParams()
     rng = np.random.default_rng(4)
     with ThreadPoolExecutor(1) as pool:
         for left in whole_and_partly_fixed(problem, rng):
-            sharing = Sharing(left, pool)
+            sharing = Sharing(left, pool, params)
             level = rng.integers(0, 5, left.nodes.size, dtype=np.int32)
             assert sharing.level_bills(level, 4) == paid_at(left, level, 4)
             score = rng.standard_normal(left.nodes.size).astype(np.float32)
@@ -189,21 +180,22 @@ def value_of(left: Remaining, fixed_in: NDArray[np.bool_], keep: NDArray[np.bool
     return (pruning.integer_gain * problem.numbers.gain_unit - left.objective.lam * pruning.exact_cost) / left.objective.unit
 
 
-def test_a_core_of_few_arcs_a_split_is_cut_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_core_of_few_arcs_a_split_is_cut_sooner() -> None:
     """A cut costs some 170 rounds where arcs outweigh splits, some 35 where splits outweigh arcs, never less than two checks."""
-    problem = instance("digits")
+    problem, params = instance("digits"), SharingParams()
     with ThreadPoolExecutor(1) as pool:
-        run = Run(LocalRows(integer_objective(problem, Fraction(1, 150)).refined(), pool), "smallest")
-        a, k = run.n_arcs, run.remaining.nodes.size
-        expected = (CORE_ARC * run.rows.cut_arcs + CUT_SPLIT * k) / (ROUND_ARC * a + ROUND_SPLIT * k)
-        assert 0 < expected < CORE_ARC / ROUND_ARC
-        assert cut_in_rounds(run.rows) == pytest.approx(expected)
-        monkeypatch.setattr(stopping, "LARGE_CORE", run.rows.cut_arcs / 3)
-        assert cut_in_rounds(run.rows) == pytest.approx(3 * expected)
-        monkeypatch.setattr(stopping, "CORE_ARC", 0.0)
-        monkeypatch.setattr(stopping, "CUT_SPLIT", ROUND_SPLIT)
-        assert cut_in_rounds(run.rows) == 20
-        bare = Run(LocalRows(integer_objective(leaves_only(), Fraction(1, 7)).refined(), pool), "smallest")
+        rows = LocalRows(integer_objective(problem, Fraction(1, 150)).refined(), pool, params)
+        Run(rows, "smallest")
+        a, k = rows.n_arcs, rows.remaining.nodes.size
+        cut = params.core_arc * rows.cut_arcs + params.cut_seconds.for_split * k
+        expected = cut / (params.round_arc * a + params.round_split * k)
+        assert 0 < expected < params.core_arc / params.round_arc
+        assert cut_in_rounds(rows) == pytest.approx(expected)
+        rows.params = replace(params, large_core=rows.cut_arcs / 3)
+        assert cut_in_rounds(rows) == pytest.approx(3 * expected)
+        rows.params = replace(params, core_arc=0.0, cut_seconds=CutSeconds(0.0, params.round_split))
+        assert cut_in_rounds(rows) == 20
+        bare = Run(LocalRows(integer_objective(leaves_only(), Fraction(1, 7)).refined(), pool, params), "smallest")
     assert (bare.n_arcs, cut_in_rounds(bare.rows)) == (0, 20)
 
 
@@ -213,7 +205,7 @@ def test_a_core_of_few_arcs_a_split_is_cut_sooner(monkeypatch: pytest.MonkeyPatc
 )
 def test_rounds_without_progress_by_hand(rounds: int, before: int, after: int, expected: int) -> None:
     """Ten more rounds without progress, less 40 rounds for each 10 % by which the core shrank."""
-    assert without_progress(rounds, before, after) == expected
+    assert without_progress(SharingParams(), rounds, before, after) == expected
 
 
 @pytest.mark.parametrize("merges", [True, False])
@@ -223,9 +215,9 @@ def test_a_core_is_cut_only_where_there_is_memory(merges: bool, monkeypatch: pyt
     lam = pm.pruning_path(problem).breakpoints[-2]  # a tie: what goes there is never fixed
     monkeypatch.setattr(shares, "MOST_TREES", 10**6 if merges else 0)
     with ThreadPoolExecutor(1) as pool:
-        run = Run(LocalRows(integer_objective(problem, lam).refined(), pool), "smallest")
+        run = Run(LocalRows(integer_objective(problem, lam).refined(), pool, SharingParams()), "smallest")
     needed = 125 * run.rows.cut_arcs if merges else 85 * run.n_arcs
     assert (run.rows.cut_arcs < run.n_arcs) is merges
     for free, fits in ((needed, True), (needed - 1, False)):
-        monkeypatch.setattr(stopping, "too_large", lambda n_bytes, free=free: "too large" if n_bytes > free else None)
+        monkeypatch.setattr(loop, "too_large", lambda n_bytes, free=free: "too large" if n_bytes > free else None)
         assert cut_fits_memory(run.rows) is fits

@@ -21,10 +21,10 @@ from formulations.memory import memory_free
 from proofs_checks import check_solution
 from solvers import min_cut, pruning_path
 from solvers.brute_force import brute_force
-from solvers.price_sharing import memory, price_sharing, stopping
+from solvers.price_sharing import loop, memory, price_sharing
 from solvers.price_sharing.cluster import row_shard, sharded_price_sharing
 from solvers.price_sharing.memory import memory_needed, memory_of_run
-from solvers.price_sharing.merged_usage import MOST_BYTES
+from solvers.price_sharing.params import ClusterParams, SharingParams
 from tests.instances import random_problem, with_usage
 from tests.loops import looped
 from tests.solvers.cases import instance
@@ -49,7 +49,7 @@ def test_the_prediction_is_what_is_allocated() -> None:
     assert needs.table == X.nbytes
     assert made - before == pytest.approx(needs.routing + needs.nodes, rel=0.25)
     assert run == needs.blocks + needs.run
-    lists = min(MOST_BYTES, 2 * 80_000 * 10 * 28)
+    lists = min(SharingParams.most_bytes, 2 * 80_000 * 10 * 28)
     assert 0.75 * (run - lists) < peak - made < run
     assert 0.75 * (needs.total - needs.table - lists) < peak - before < needs.total - needs.table
 
@@ -125,7 +125,7 @@ def tie(problem: PruningProblem) -> Any:
 
 def test_a_core_that_fits_no_memory_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """After at most 400 rounds without progress, with a bound that is true and proven, and what is left in figures and words."""
-    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
+    monkeypatch.setattr(loop, "too_large", lambda n_bytes: "too large")
     problem = instance("digits")
     lam = tie(problem)
     best = min_cut(problem, lam).value
@@ -145,7 +145,7 @@ def test_a_core_that_fits_no_memory_ends_the_run(monkeypatch: pytest.MonkeyPatch
 @looped("seed", range(12))
 def test_gaps_at_the_memory_limit_are_true(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the best of all prunings, at breakpoints and between them; where value and bound agree the pruning is optimal."""
-    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
+    monkeypatch.setattr(loop, "too_large", lambda n_bytes: "too large")
     problem = random_problem(seed)
     breakpoints: Any = pruning_path(problem).breakpoints[1:3]
     for lam in [*breakpoints, *(b * Fraction(99, 100) for b in breakpoints)]:
@@ -164,27 +164,26 @@ def test_a_gap_that_rounds_do_not_reach_is_closed_by_the_cut(monkeypatch: pytest
     """After 400 rounds in vain a run to a gap cuts a large core too; without memory it ends there, and says so."""
     problem = instance("digits")
     lam = tie(problem)
-    monkeypatch.setattr(stopping, "SMALL_CORE", 0)
-    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: None)
-    found = price_sharing(problem, lam, gap=1e-300)
+    params = SharingParams(small_core=0)
+    monkeypatch.setattr(loop, "too_large", lambda n_bytes: None)
+    found = price_sharing(problem, lam, gap=1e-300, params=params)
     assert found.stopped is StopReason.CONVERGED
     assert found.stats["arcs"] > 0
     assert found.gap == 0
-    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
+    monkeypatch.setattr(loop, "too_large", lambda n_bytes: "too large")
     with pytest.warns(RuntimeWarning, match=LEFT):
-        short = price_sharing(problem, lam, gap=1e-300)
+        short = price_sharing(problem, lam, gap=1e-300, params=params)
     assert short.stopped is StopReason.MEMORY_LIMIT
     assert short.bound <= found.value <= short.value
 
 
 def test_a_small_core_that_the_caller_names_has_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a core of at most `SMALL_CORE` usage arcs is cut without asking for memory."""
+    """Only a core of at most `SharingParams.small_core` usage arcs is cut without asking for memory."""
     problem = instance("digits")
-    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
+    monkeypatch.setattr(loop, "too_large", lambda n_bytes: "too large")
     assert price_sharing(problem, tie(problem)).stopped is StopReason.CONVERGED
-    monkeypatch.setattr(stopping, "SMALL_CORE", 10)
     with pytest.warns(RuntimeWarning, match=LEFT):
-        found = price_sharing(problem, tie(problem), small_core=10**6)
+        found = price_sharing(problem, tie(problem), small_core=10**6, params=SharingParams(small_core=10))
     assert found.stopped is StopReason.MEMORY_LIMIT
 
 
@@ -192,11 +191,11 @@ def test_workers_without_memory_are_not_asked_for_their_arcs(monkeypatch: pytest
     """Where the lists of all parts on one machine do not fit there together, no core is gathered; where they do, it is."""
     problem = instance("digits")
     lam, sharded = tie(problem), parted(problem, 3)
-    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: None)
+    monkeypatch.setattr(loop, "too_large", lambda n_bytes: None)
     monkeypatch.setattr(row_shard, "memory_free", lambda: None)
     best = sharded_price_sharing(sharded, lam, small_core=0)
     assert best.stopped is StopReason.CONVERGED
-    listed = row_shard.LISTING_BYTES_PER_ARC * int(best.stats["core_usage_arcs"])
+    listed = ClusterParams.listing_bytes_per_arc * int(best.stats["core_usage_arcs"])
     monkeypatch.setattr(row_shard, "memory_free", lambda: listed - 1)
     with pytest.warns(RuntimeWarning, match=LEFT):
         found = sharded_price_sharing(sharded, lam, small_core=0)

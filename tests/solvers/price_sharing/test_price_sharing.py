@@ -24,13 +24,14 @@ from formulations.checkpoints import Checkpoint
 from proofs_checks import check_solution
 from solvers import min_cut
 from solvers.closures.integer_objective import integer_objective
-from solvers.closures.tree_levels import best_level
 from solvers.price_sharing import Scores, final_scores, price_sharing
 from solvers.price_sharing import shares as shares_module
 from solvers.price_sharing.checkpoint import load_scores, problem_fingerprint, save_scores
+from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import Sharing, paid_at
+from solvers.price_sharing.steps import best_level
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas
@@ -78,7 +79,7 @@ def test_scores_far_apart_share_all_prices(apart: float) -> None:
     score = np.where(item % 2 == 0, 1000.0, 1000.0 - apart).astype(np.float32)
     used = np.unique(problem.usage.arcs(left.nodes).head)
     with ThreadPoolExecutor(1) as pool:
-        charged = Sharing(left, pool).charges(score)
+        charged = Sharing(left, pool, SharingParams()).charges(score)
     assert charged.sum() == pytest.approx(float(left.objective.prices(used).sum()), rel=1e-12)
     # scores of different items meet nowhere, so what is added to all of one item's changes no share
     everywhere = final_scores(price_sharing(problem, lam, rounds=10, small_core=0)).score  # type: ignore[arg-type]
@@ -185,12 +186,11 @@ def test_a_checkpoint_is_read_back(tmp_path: Path) -> None:
 KILLED = """
 import sys, numpy as np
 from tests.solvers.cases import instance
-from solvers.price_sharing import loop, price_sharing
+from solvers.price_sharing import loop, params, price_sharing
 problem = instance("digits")
 loop.StopRule.cuts_now = lambda *_: False  # never done
-loop.SECONDS_BETWEEN_WRITES = 0.0
 print("ready", flush=True)
-price_sharing(problem, 0.002, checkpoint=sys.argv[1])
+price_sharing(problem, 0.002, checkpoint=sys.argv[1], params=params.SharingParams(seconds_between_writes=0.0))
 """
 
 

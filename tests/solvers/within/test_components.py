@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -16,13 +17,12 @@ from formulations.instance.papers import ERRORS, two_trees
 from solvers import solve_relaxation
 from solvers.brute_force import all_prunings
 from solvers.closures.subproblem import open_part
-from solvers.path import pruning_path as pruning_path_module
 from solvers.path.pruning_path import divide_and_conquer, pruning_path
 from solvers.within import best_breakpoint, best_within, brute_force_budget, call, relaxed_optimum, solve_lp1
 from solvers.within.components import components_of
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
-from tests.solvers.cases import instance, stump, twin_stumps
+from tests.solvers.cases import instance, path_by_parts, stump, twin_stumps
 from tests.solvers.path.test_large_parts import wrong_ends
 from tests.solvers.within.test_engines import a_larger_problem, budgets_of
 
@@ -178,7 +178,7 @@ def test_the_rows_around_a_cost_are_those_of_the_path(name: str) -> None:
     fewest = len(path)
     between = ((a + 2 * b) / 3 for a, b in pairwise(costs))
     for cost in (Fraction(0), *costs[:: max(1, len(costs) // 5)], *between, 2 * costs[0]):
-        near = divide_and_conquer(problem, largest=0, around=cost)
+        near = path_by_parts(problem, 0, around=cost)
         fewest = min(fewest, len(near))
         one, other = relaxed_optimum(near, cost), relaxed_optimum(path, cost)
         assert (one.value, one.lam, one.weight) == (other.value, other.lam, other.weight)
@@ -197,10 +197,9 @@ def test_the_gap_of_an_edge_that_is_not_proven_lowers_the_bound(monkeypatch: pyt
     """Rounds that stop early leave a gap; the bound is below that of the proven edge by no more than that, and true."""
     problem = instance("breast cancer, licence")
     path = pruning_path(problem)
-    wrong_ends(monkeypatch)
-    monkeypatch.setattr(pruning_path_module, "MOST_ARCS_AROUND", -1)
+    params = replace(wrong_ends(monkeypatch), most_arcs_around=-1, largest_network=0)
     whole = divide_and_conquer
-    monkeypatch.setattr(call, "divide_and_conquer", lambda *args, **named: whole(*args, **named, largest=0))
+    monkeypatch.setattr(call, "divide_and_conquer", lambda problem, asked: whole(problem, replace(asked, params=params)))
     gaps = []
     for share in (0.3, 0.6, 0.9):
         budget = float(path.cost[0]) * share

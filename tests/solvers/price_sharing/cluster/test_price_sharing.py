@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -28,7 +27,7 @@ from solvers.price_sharing.cluster import (
     sharded_price_sharing,
 )
 from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
-from solvers.price_sharing.merged_usage import MOST_BYTES
+from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.run import Known, Run
@@ -89,7 +88,7 @@ def test_whole_charges_never_exceed_the_prices(seed: int, in_parts: bool) -> Non
     for spread in (0.0, 1.0, 30.0, 800.0):
         score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
         with ThreadPoolExecutor(1) as pool:
-            charged = Sharing(left, pool, most_bytes=MOST_BYTES * (spread > 1.0)).integer_charges(score)
+            charged = Sharing(left, pool, SharingParams(most_bytes=64_000_000 * (spread > 1.0))).integer_charges(score)
         charged = charged + sum(sharded.workers.ask("integer_charges", score)) if in_parts else charged
         highest, lowest = (float(x) for x in (score.max(initial=-math.inf), score.min(initial=math.inf)))
         high = max((highest + lowest) / 2, highest + math.log(SMALLEST_WEIGHT))
@@ -161,19 +160,22 @@ def test_an_interrupted_run_leaves_the_workers_usable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["digits", "breast cancer, licence", "breast cancer, discounts", "iris, weights"])
-def test_a_run_begins_with_what_is_known(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_begins_with_what_is_known(name: str) -> None:
     """With splits known and prunings to try, a run over parted rows begins as the one over all rows, and both go on alike.
 
     Charges of driver and shards, in two threads each, add up to those of the whole.
     """
-    monkeypatch.setattr(sys.modules["solvers.price_sharing.shares"], "ONE_THREAD_ARCS", 0)
+    in_two_threads = SharingParams(one_thread_arcs=0)
     problem, rate = instance(name), Fraction(1, 200)
     best = price_sharing(problem, 0.005).pruning
     top, deep = problem.ensemble.parent < 0, problem.ensemble.depth > 2
     known = Known(best.kept & top, problem.ensemble.is_split & ~best.kept & deep, (best.kept & top, best.kept))
-    sharded = joined(problem, LocalWorkers(recipes_of(problem, 3, threads=2)))
+    workers = LocalWorkers(recipes_of(problem, 3, threads=2))
+    for shard in workers.objects:
+        shard.params = in_two_threads
+    sharded = joined(problem, workers)
     with ThreadPoolExecutor(1) as pool:
-        alone = Run(LocalRows(integer_objective(problem, rate).refined(), pool), "smallest", None, known)
+        alone = Run(LocalRows(integer_objective(problem, rate).refined(), pool, in_two_threads), "smallest", None, known)
         run = Run(ShardedRows(sharded, sharded_objective(sharded, rate), pool), "smallest", None, known)
         for _ in range(2):
             for name_of_number in ("base", "n_arcs", "margin"):
