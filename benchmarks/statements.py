@@ -34,7 +34,6 @@ from benchmarks.frontier.problem import Part, Problem
 from benchmarks.measuring import command_line, markdown
 from formulations.errors import InvalidInputError
 from prunemodels.cascades.cascade import Cascade
-from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.comparison.machine import machine
 
 SHARES = (0.05, 0.15, 0.3, 0.5, 1.0)  # budgets, as shares of the price of all features
@@ -77,15 +76,14 @@ def judged(kind: str, k: int, problem: Problem) -> Iterator[Seen]:
     own, source = fitted(kind, problem)
     test = table_of(problem.test)
     full = float(np.sum([float(price) for price in problem.costs.prices]))
-    cheapest = source if isinstance(source, ExitPath) else source.exit_path_
-    first = float(cheapest.error[-1])
+    first = float(source.exit_path_.error[-1])
     for share in SHARES:
         budget = share * full
         try:
             model = source.at_cost(budget)
         except InvalidInputError:  # cheaper than the first stage
             continue
-        rows = own if isinstance(source, ExitPath) else own.iloc[model.own_rows_]
+        rows = own if kind == "forest's exits" else own.iloc[model.own_rows_]
         once = float(model.stages_.once[model.policy_.last_stage])
         called, other = (float(model.prediction_cost(some).mean()) + once for some in (rows, test))
         why = "no gain" if "no dearer" in model.spending_ else "nothing between" if "next useful" in model.spending_ else "spent"
@@ -100,7 +98,7 @@ def _error(model: Cascade, X: pd.DataFrame, y: np.ndarray) -> float:
     return float(np.mean(told != y if isinstance(model, ClassifierMixin) else (told - y) ** 2))
 
 
-def fitted(kind: str, problem: Problem) -> tuple[pd.DataFrame, Cascade | ExitPath]:
+def fitted(kind: str, problem: Problem) -> tuple[pd.DataFrame, Cascade]:
     """The rows that the policies were learned from, and the fitted object."""
     regression = problem.task == "regression"
     if kind == "forest's exits":

@@ -68,7 +68,7 @@ class BoostedStage(BaseEstimator):  # type: ignore[misc]
 
 def exit_candidates(
     problem: Problem,
-    source: pm.cascades.ExitPath | Cascade,
+    source: Cascade,
     params: Mapping[str, Value],
     fit_s: float,
     ends: Mapping[str, str],

@@ -36,8 +36,8 @@ from prunemodels.points import Rule
 from prunemodels.stages.policy import Decision, ExitPolicy, decide
 from prunemodels.stages.raw_tables import cascade_sample, raw_rows, reads_raw_columns
 from prunemodels.stages.set_stages import SetStages
-from prunemodels.stages.stages import WITHIN, Stages, table_of
-from prunemodels.stages.tree_stages import TreeStages
+from prunemodels.stages.staged_model import StagedModel
+from prunemodels.stages.stages import WITHIN, PricedStages, Stages, table_of
 
 
 class Cascade(BaseEstimator):  # type: ignore[misc]
@@ -192,10 +192,22 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "exit_path_")
         return self._with(*chosen(self.exit_paths_, None, lam, self.choose), budget=None, lam=lam)
 
+    @checked
+    def at_row(self, k: int) -> Self:
+        """The same stages with the policy of row k of `exit_path_`."""
+        check_is_fitted(self, "exit_path_")
+        return self._with(self.exit_path_, self.exit_path_.choice(k), budget=None, lam=None)
+
     def _with(self, path: ExitPath, choice: Choice, **goal: Any) -> Self:
         other = copy(self)
         other.set_params(**goal)
         return other._keep(path, choice)
+
+    def staged_model(self) -> StagedModel:
+        """What a walk on demand needs to know of the fitted cascade."""
+        check_is_fitted(self, "exit_path_")
+        names = getattr(self, "feature_names_in_", None)
+        return StagedModel(self.stages_, self.policy_, names, self.column_types_, self.numeric_)
 
     def _decide(self, X: Any) -> Decision:
         rows = self._rows(X)
@@ -322,28 +334,12 @@ def _check_goal(budget: Price | None, lam: NotNegative | None, choose: Rule) -> 
         exact(budget, "budget")
 
 
-def fitted_cascade(path: ExitPath, choice: Choice, **goal: Any) -> Cascade:
-    """A cascade of stages that are fitted already; `goal` is the budget or lam that it was chosen for."""
-    from prunemodels.cascades.named_stages import CascadeClassifier, CascadeRegressor
-
-    stages = path.stages
-    cascade = (CascadeRegressor if stages.task == "regression" else CascadeClassifier)(stages, **goal)
-    keep_columns(cascade, stages)
-    cascade.exit_paths_ = (path,)
-    return cascade._keep(path, choice)
-
-
 def keep_columns(cascade: Cascade, stages: Stages) -> None:
     """Set the attributes for columns and classes that a fitted estimator has, from the stages."""
     cascade.numeric_, cascade.column_types_ = False, None
-    if isinstance(stages, TreeStages):
-        made = stages.ensemble.made
-        cascade.n_features_in_ = stages.ensemble.n_features if made is None else len(made.names)
-        if stages.ensemble.feature_names is not None if made is None else made.named:
-            cascade.feature_names_in_ = np.array(stages.ensemble.column_names, dtype=object)
-    if isinstance(stages, SetStages):
-        cascade.n_features_in_ = stages.items.n_features
-        if stages.feature_names is not None:
-            cascade.feature_names_in_ = stages.feature_names
+    if isinstance(stages, PricedStages):
+        cascade.n_features_in_, names = stages.n_columns, stages.column_names
+        if names is not None:
+            cascade.feature_names_in_ = np.array(names, dtype=object)
     if stages.classes is not None:
         cascade.classes_ = stages.classes

@@ -265,9 +265,6 @@ def _try_out(cascade: Any) -> None:
         rows = np.linspace(-1.0, 10.0, 3)[:, None] * np.ones(n_features)
         cascade.predict(rows)
         cascade.prediction_cost(rows)
-        if isinstance(cascade.stages_, TreeStages):
-            for s in range(cascade.stages_.n_stages):
-                cascade.stages_.output(s, rows)
 
 
 def _sound_predictor(tree: Any, n_features: int) -> bool:

@@ -20,18 +20,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import CostItems, Price
+from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import check_weights
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.exit_path import ExitPath
-from prunemodels.models.costs import first_stages_of_items
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.stages.doubt import doubts_of
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.prices import priced_stages
-from prunemodels.stages.set_stages import SetStages
-from prunemodels.stages.stages import StageTable, errors, table_of
-from prunemodels.stages.tree_stages import TreeStages
+from prunemodels.stages.stages import PricedStages, StageTable, errors, table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,17 +112,15 @@ class ExitPathEvaluation:
 
 
 @checked
-def evaluate_exit_path(
-    source: ExitPath | Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None
-) -> ExitPathEvaluation:
+def evaluate_exit_path(cascade: Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> ExitPathEvaluation:
     """Cost and error of every policy of an exit path on labelled rows.
 
     Use rows that no stage and no policy was learned from.
 
     Parameters
     ----------
-    source
-        from `exit_path`, or a fitted cascade, whose path is then taken.
+    cascade
+        fitted; of the policies of its `exit_path_`.
     X, y
         examples and labels, each one that the stages were trained on. Costs need no labels.
     sample_weight
@@ -145,7 +140,7 @@ def evaluate_exit_path(
     >>> print(f"dearest policy: cost {seen.cost[0]:.2f}, error {seen.error[0]:.3f}")
     dearest policy: cost 10.75, error 0.059
     """
-    path, rows = (source.exit_path_, source._rows(X)) if isinstance(source, Cascade) else (source, X)
+    rows, path = cascade._rows(X), cascade.exit_path_
     alone, stack = table_of(path.stages, rows), path.learned.stack
     table = alone if stack is None else stack.table(alone)
     truth = None if y is None else class_numbers(path.stages.classes, y, table.n_rows)
@@ -225,24 +220,9 @@ def stops_of(cascade: Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLik
     stages = cascade.stages_ if unpriced else priced_stages(cascade.stages_)
     seen = evaluate_exit_path(cascade, X, y, sample_weight=sample_weight)
     stage = seen.stages(cascade.policy_)
-    items, bought = CostItems((), (), ()), np.zeros((0, seen.n), dtype=bool)
-    by_last = bought
-    if isinstance(stages, SetStages):
-        items, region = stages.items, stages.region(cascade._rows(X))
-        by_stage = np.array([chain.bought() for chain in stages.regions])
-        bought, by_last = (by_stage[region, s].T & (items.price > 0)[:, None] for s in (stage, stages.n_stages - 1))
-    elif isinstance(stages, TreeStages):
-        rows, items = cascade._rows(X), stages.items
-        first = first_stages_of_items(stages.ensemble, rows, items, stages.first_stage, stages.n_stages)
-        bought, by_last = first <= stage, first < stages.n_stages
+    items, first = CostItems((), (), ()), np.zeros((0, seen.n), dtype=np.int64)
+    if isinstance(stages, PricedStages):
+        items, first = stages.items, stages.first_bought(cascade._rows(X))
+    bought, by_last = first <= stage, first < stages.n_stages
     loss = None if y is None else seen.losses(cascade.policy_)
     return Stops(seen, stage, seen.costs(cascade.policy_), loss, items, bought, by_last)
-
-
-def shown_cascade(source: Cascade | ExitPath, budget: Price | None = None) -> Cascade:
-    """The cascade to show: within a budget, or as given; of a path, the one that the rule ``"one_se"`` chooses."""
-    if not isinstance(source, (Cascade, ExitPath)):
-        raise InvalidInputError(f"source is a {type(source).__name__}; give a fitted cascade or an exit path")
-    if budget is not None:
-        return source.at_cost(budget)
-    return source if isinstance(source, Cascade) else source.at_row(source.row_by("one_se"))

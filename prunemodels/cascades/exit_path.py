@@ -37,8 +37,6 @@ from prunemodels.stages.stages import WITHIN, Stages, StageTable
 if TYPE_CHECKING:
     import pandas as pd
 
-    from prunemodels.cascades.cascade import Cascade
-
 Doubts = Literal["auto", "margin", "learned"]
 
 MOST_LEVELS, MOST_STAGES = 10_000, 10_000
@@ -86,7 +84,7 @@ class ExitPath:
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.example import X_valid, path, y_valid
-    >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
+    >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0).exit_path_
     >>> print(exits.to_frame().head(2).round(3).to_string())
        lambda   cost  error  nodes  held_out_cost  held_out_error
     0   0.000  9.900  0.033     28           9.94           0.033
@@ -249,26 +247,6 @@ class ExitPath:
         error = np.sqrt(((gap - mean[:, None]) ** 2) @ share**2)
         return self.row_at_lam(float(lams[within(mean, error, float(mean_loss[best]))]))
 
-    @checked
-    def at_row(self, k: int) -> Cascade:
-        """The policy of row k as a fitted scikit-learn estimator."""
-        return self._fitted(self.choice(k))
-
-    @checked
-    def at_cost(self, budget: Price) -> Cascade:
-        """The policy that spends a budget, see `within`, as a fitted scikit-learn estimator."""
-        return self._fitted(self.within(budget), budget=budget)
-
-    @checked
-    def at_lam(self, lam: float) -> Cascade:
-        """The policy that is optimal at lam, as a fitted scikit-learn estimator."""
-        return self._fitted(self.choice(self.row_at_lam(lam)), lam=lam)
-
-    def _fitted(self, choice: Choice, **goal: Any) -> Cascade:
-        from prunemodels.cascades.cascade import fitted_cascade
-
-        return fitted_cascade(self, choice, **goal)
-
     def to_frame(self) -> pd.DataFrame:
         """One row for each policy: lam, and cost and error on the rows that it was learned from and on rows that it was not."""
         frame = self.closures.to_frame().assign(cost=self.cost, error=self.error)
@@ -281,7 +259,6 @@ class ExitPath:
         )
 
 
-@checked
 def learn_exit_path(
     stages: Stages,
     table: StageTable,
@@ -322,16 +299,6 @@ def learn_exit_path(
     ------
     InvalidInputError
         for unknown labels, weights that do not fit, and other options.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> from prunemodels.stages.stages import table_of
-    >>> from prunemodels.example import X_valid, path, y_valid
-    >>> stages = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0).stages
-    >>> exits = pm.cascades.learn_exit_path(stages, table_of(stages, X_valid), y_valid.to_numpy(), random_state=0)
-    >>> print(f"{len(exits)} policies, costs from {exits.cost[-1]:.2f} to {exits.cost[0]:.2f}")
-    2 policies, costs from 13.15 to 13.43
     """
     names = check_learning(doubt, n_levels, stages.task)
     if stages.classes is not None and len(stages.classes) < 2:

@@ -22,6 +22,7 @@ from formulations.instance.cost_sample import in_order_of
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
+from prunemodels.cascades.cascade import Cascade, chosen, keep_columns
 from prunemodels.cascades.exit_path import (
     LEVELS,
     MOST_STAGES,
@@ -31,6 +32,7 @@ from prunemodels.cascades.exit_path import (
     learn_exit_path,
     weights_to_learn,
 )
+from prunemodels.cascades.named_stages import CascadeClassifier, CascadeRegressor
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.stages.stages import table_of
@@ -56,7 +58,7 @@ def exit_path(
     doubt: Doubts = "auto",
     n_levels: Count = LEVELS,
     random_state: Seed | np.random.RandomState | None = None,
-) -> ExitPath:
+) -> Cascade:
     """All optimal policies that predict with a pruned forest first, and walk its trees deeper where it is in doubt.
 
         minimise  error + lam * cost      over policies that stop or go on by how much each stage doubts its answer       (1)
@@ -80,8 +82,9 @@ def exit_path(
 
     Returns
     -------
-    ExitPath
-        ``at_cost(budget)`` is a fitted scikit-learn classifier or regressor.
+    CascadeClassifier or CascadeRegressor
+        fitted, with the policy that the rule ``"one_se"`` chooses, see `CascadeClassifier`; ``at_cost(budget)``, ``at_lam(lam)``
+        and ``at_row(k)`` are the same stages with another policy, and ``exit_path_`` has all of them.
 
     Raises
     ------
@@ -105,7 +108,16 @@ def exit_path(
     _check(ensemble, X, y, sample_weight)
     stages = path_stages(path, n_stages)
     options: dict[str, Any] = {"stack": stack, "doubt": doubt, "n_levels": n_levels, "random_state": random_state}
-    return learn_exit_path(stages, table_of(stages, X), y, sample_weight=sample_weight, **options)
+    return cascade_of(learn_exit_path(stages, table_of(stages, X), y, sample_weight=sample_weight, **options))
+
+
+def cascade_of(path: ExitPath) -> Cascade:
+    """The fitted estimator of all policies of a path, with the one that the rule ``"one_se"`` chooses."""
+    stages = path.stages
+    cascade = (CascadeRegressor if stages.task == "regression" else CascadeClassifier)(stages)
+    keep_columns(cascade, stages)
+    cascade.exit_paths_ = (path,)
+    return cascade._keep(*chosen(cascade.exit_paths_, None, None, cascade.choose))
 
 
 def _check(ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:

@@ -41,7 +41,7 @@ def exits_command(args: argparse.Namespace) -> Summary:
     with errors_naming("--data"):
         exits = exit_path(path, data.X, data.y, n_stages=args.stages, sample_weight=data.weights, random_state=SETTINGS.seed)
     with errors_naming("--budget"):
-        cascade = exits.at_row(exits.row_by("one_se")) if args.budget is None else exits.at_cost(args.budget)
+        cascade = exits if args.budget is None else exits.at_cost(args.budget)
     held_out = None if args.held_out is None else read_examples(args, "--held-out", instance.model)
     trees = path.problem.ensemble.n_trees
     model = f"{args.forest}: {model_name(instance.forest)}, {trees} trees; prunings are the stages"

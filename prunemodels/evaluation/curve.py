@@ -23,7 +23,6 @@ from formulations.instance.routing import leaves_of
 from formulations.shown import Card, Shown, spread
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import evaluate_exit_path
-from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.evaluation.path import Vote, evaluate_path
 from prunemodels.models.boosting.boosted_pruning import BoostedPath
@@ -204,7 +203,7 @@ def tradeoff_curve(
     if isinstance(source, NestedPrunings):
         seen = evaluate_path(source, X, y, sample_weight=sample_weight, vote=vote)
         return TradeoffCurve(method or source.method, source.parameter_name, source.parameter, seen.cost, seen.error, seen.n)
-    if isinstance(source, (ExitPath, Cascade)):
+    if isinstance(source, Cascade):
         if loss is not None:
             raise InvalidInputError(
                 "loss is for learners only; leave it out: an exit path has the share of wrong labels, or the mean squared error"

@@ -22,8 +22,8 @@ from prunemodels.cascades.evaluation import evaluate_exit_path
 from prunemodels.evaluation.blocks import LabelledRows, each_block, in_chunks, joined_weights
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import tree_model_of
-from prunemodels.stages.prices import check_same_prices, unit_prices
-from prunemodels.stages.tree_stages import TreeStages
+from prunemodels.stages.prices import check_same_prices
+from prunemodels.stages.stages import PricedStages
 from prunemodels.statements.limit_uses import LimitUse, limit_uses, use_in_words
 from prunemodels.statements.mean_bounds import Effective, effective_rows
 
@@ -183,10 +183,10 @@ def evaluate_cascade(
         check_same_prices(stages, getattr(cascade, "feature_names_in_", None), costs, evaluation_cost)
     seen = evaluate_exit_path(cascade, X, y, sample_weight=sample_weight)
     stage, rows = seen.stages(policy), np.arange(seen.n)
-    counting = unit_prices(stages)
-    counted = np.nan if counting is None else counting.costs(cascade._rows(X))[stage, rows]
-    features = float(np.average(counted, weights=None if counting is None else seen.weights))
-    kept = int((stages.first_stage <= policy.last_stage).sum()) if isinstance(stages, TreeStages) else 0
+    features, kept = np.nan, 0
+    if isinstance(stages, PricedStages):
+        counted = stages.at_unit_prices().costs(cascade._rows(X))[stage, rows]
+        features, kept = float(np.average(counted, weights=seen.weights)), stages.n_splits(policy.last_stage)
     task = "classification" if is_classifier(cascade) else "regression"
     means = seen.mean_cost(policy), features, seen.mean_loss(policy)
     return Evaluation(*means, kept, int((seen.weights > 0).sum()), effective_rows(seen.weights), task, usual_loss(task).measure)

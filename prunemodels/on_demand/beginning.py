@@ -18,15 +18,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble, MadeFeatures
-from prunemodels.cascades.cascade import Cascade
 from prunemodels.models.costs import Costs, features_named_in
 from prunemodels.models.tree_model import TreeModel, tree_model_of, with_threshold
 from prunemodels.on_demand.answers import Answer, Cells, logger
-from prunemodels.on_demand.asking import Start
 from prunemodels.on_demand.cascade_walk import CascadeWalk
 from prunemodels.on_demand.deciding import Options
 from prunemodels.on_demand.forest_walk import ForestWalk
@@ -36,8 +33,10 @@ from prunemodels.on_demand.request import Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.stage_steps import steps_of
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
+from prunemodels.on_demand.transport import Start
 from prunemodels.on_demand.walk import Walk, refused_rows
 from prunemodels.stages.prices import by_column, check_same_prices
+from prunemodels.stages.staged_model import StagedModel
 
 NOT_SEEN = 255
 """In place of a status: the row's features were not computed yet."""
@@ -176,12 +175,11 @@ def _begin(plan: PurchasePlan, walk: Callable[[Start], ForestWalk | CascadeWalk]
     return columns.plan, partial(PipelineWalk, columns, walk)
 
 
-def cascade_walks(cascade: Cascade, costs: Costs | None, evaluation_cost: Any) -> Begin:
-    """Walks through the stages of a fitted cascade."""
-    check_is_fitted(cascade, "exit_path_")
-    steps = steps_of(cascade)
-    begin = _begin(steps.plan, partial(CascadeWalk, steps, cascade.policy_))
-    check_same_prices(cascade.stages_, begin[0].everything, costs, evaluation_cost)
+def staged_walks(model: StagedModel, costs: Costs | None, evaluation_cost: Any) -> Begin:
+    """Walks along the stages of a fitted cascade."""
+    steps = steps_of(model)
+    begin = _begin(steps.plan, partial(CascadeWalk, steps, model.policy))
+    check_same_prices(model.stages, begin[0].everything, costs, evaluation_cost)
     return begin
 
 

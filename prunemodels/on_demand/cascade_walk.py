@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prunemodels.on_demand.accounts import account_of
 from prunemodels.on_demand.answers import Answer, logger
-from prunemodels.on_demand.asking import Start, account_of
 from prunemodels.on_demand.request import NEVER, Request
 from prunemodels.on_demand.result import CascadeResult
 from prunemodels.on_demand.stage_steps import Place, StageSteps
 from prunemodels.on_demand.steps import LOST, UNKNOWN
+from prunemodels.on_demand.transport import Start
 from prunemodels.on_demand.walk import Walk, refused_rows
 from prunemodels.stages.policy import ExitPolicy, Visit
 from prunemodels.stages.stacking import stack_inputs

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from prunemodels.on_demand.asking import Start, account_of
+from prunemodels.on_demand.accounts import account_of
 from prunemodels.on_demand.deciding import Certainty, Options
 from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import Plan
@@ -38,6 +38,7 @@ from prunemodels.on_demand.steps import (
     _ask_for_all,
     _ask_for_one,
 )
+from prunemodels.on_demand.transport import Start
 from prunemodels.on_demand.walk import Walk
 
 

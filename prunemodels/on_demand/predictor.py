@@ -17,16 +17,16 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
-from prunemodels.cascades.cascade import Cascade
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.on_demand.answers import Cells, read, refusal
-from prunemodels.on_demand.asking import Asking, Start
-from prunemodels.on_demand.beginning import cascade_walks, forest_walks
+from prunemodels.on_demand.beginning import forest_walks, staged_walks
 from prunemodels.on_demand.deciding import Options
 from prunemodels.on_demand.request import Acquire, Request
 from prunemodels.on_demand.result import OnDemandResult
+from prunemodels.on_demand.transport import Asking, Start
 from prunemodels.on_demand.walk import Walk
+from prunemodels.stages.staged_model import HasStages
 
 
 class OnDemandPredictor:
@@ -42,7 +42,7 @@ class OnDemandPredictor:
         a fitted forest, pruned or not, see `read_forest`, or an `Ensemble`; a boosted model, see `read_model`; one of these at
         the end of a fitted `Pipeline`, whose raw columns are then the features, or in a `CalibratedClassifierCV`,
         `FixedThresholdClassifier`, `TunedThresholdClassifierCV` or `FrozenEstimator`; or a fitted cascade, such as
-        `CascadeClassifier`, `BudgetCascadeRegressor`, or what ``ExitPath.at_cost`` returns.
+        `CascadeClassifier`, `BudgetCascadeRegressor`, or what `exit_path` returns.
     costs
         prices of a forest's features, or of a pipeline's raw columns, see `prunemodels.models.costs.cost_items`. Default:
         those that the forest was pruned with. A cascade knows its own prices, and other ones are refused.
@@ -131,10 +131,10 @@ class OnDemandPredictor:
         if limits is not None:
             cap = _cap_of(limits, max_cost)
         self._asking = Asking(max_rows, ask_again, absent, cap)
-        self._probabilities_open = not isinstance(model, Cascade) and early_stopping and tolerance is None
-        if isinstance(model, Cascade):
+        self._probabilities_open = not isinstance(model, HasStages) and early_stopping and tolerance is None
+        if isinstance(model, HasStages):
             _refuse_choices(model, early_stopping, tolerance, threshold, order)
-            self._plan, self._walk = cascade_walks(model, costs, evaluation_cost)
+            self._plan, self._walk = staged_walks(model.staged_model(), costs, evaluation_cost)
         else:
             options = partial(_options, early=early_stopping, tolerance=tolerance, order=order)
             self._plan, self._walk = forest_walks(model, costs, evaluation_cost, threshold, options)

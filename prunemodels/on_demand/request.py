@@ -6,16 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError, PruneModelsError
-
-if TYPE_CHECKING:
-    from prunemodels.on_demand.walk import Walk
 
 
 class _Unavailable(Enum):
@@ -130,6 +127,18 @@ def from_table(X: Any) -> Acquire:
     return lambda request: cells[request.positions[:, None], request.columns]
 
 
+class Resumable(Protocol):
+    """A walk that was broken off: it has kept what was delivered, and goes on."""
+
+    def run(self) -> Any:
+        """Ask for what is still missing."""
+        ...
+
+    def result(self) -> Any:
+        """What is known now."""
+        ...
+
+
 class AcquisitionFailedError(PruneModelsError, RuntimeError):
     """`acquire` raised an exception (the ``__cause__``), or its answer is refused, or leaves values out that were asked for.
 
@@ -158,7 +167,7 @@ class AcquisitionFailedError(PruneModelsError, RuntimeError):
     ConnectionError('no answer') at request 0
     """
 
-    def __init__(self, message: str, request: Request, walk: Walk) -> None:
+    def __init__(self, message: str, request: Request, walk: Resumable) -> None:
         super().__init__(message)
         self.request = request
         self.walk = walk
@@ -188,6 +197,6 @@ class InterruptedAcquisitionError(PruneModelsError, KeyboardInterrupt):
     1
     """
 
-    def __init__(self, message: str, walk: Walk) -> None:
+    def __init__(self, message: str, walk: Resumable) -> None:
         super().__init__(message)
         self.walk = walk

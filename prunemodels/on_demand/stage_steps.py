@@ -7,20 +7,21 @@ splits that are kept there, and all other splits count as leaves. So the walk go
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prunemodels.cascades.cascade import Cascade
+from formulations.errors import UnsupportedModelError
 from prunemodels.on_demand.orders import Orders, StageOrders
 from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of, purchases_of
 from prunemodels.on_demand.steps import NO_CAP, Standing, Trees, _advance, _ask_for_all
 from prunemodels.stages.prices import priced_stages
 from prunemodels.stages.raw_tables import misfits, with_types
 from prunemodels.stages.set_stages import SetStages
+from prunemodels.stages.staged_model import StagedModel
 from prunemodels.stages.stages import StageOutput
 from prunemodels.stages.tree_stages import TreeStages
 
@@ -41,9 +42,9 @@ class SetSteps:
     """Stages that are separate models; their first stage has no answer without all of its features."""
 
     stages: SetStages
-    cascade: Cascade  # the cascade whose columns the models read
+    model: StagedModel  # which says the types of the columns
     plan: PurchasePlan  # all features that they read
-    names: NDArray[Any] | None  # of all columns, where the models were trained with names
+    names: Any  # of all columns, where the models were trained with names
 
     guesses: ClassVar[bool] = False
     orders: ClassVar[type[Orders]] = StageOrders  # one request for each stage
@@ -76,14 +77,14 @@ class SetSteps:
         rows[:, self.plan.features] = cells
         if self.names is None:
             return rows
-        types = self.cascade.column_types_
+        types = self.model.types
         if types is None:  # scikit-learn would write into a read-only view of a float32 table
             return pd.DataFrame(rows.astype(np.float64), columns=self.names)
         return with_types(pd.DataFrame(rows, columns=self.names), types, self.stages.features[s].tolist())
 
     def misfits(self, column: int, values: Table) -> dict[int, str]:
         """Why some values of a column, by place, have not the type that it had in training; NaN stands for what is not there."""
-        types = self.cascade.column_types_
+        types = self.model.types
         return {} if types is None else misfits(pd.Series(values, dtype=object), types[column])
 
     def n_trees(self, stage: Rows) -> Rows:
@@ -140,15 +141,28 @@ class TreeSteps:
 StageSteps = SetSteps | TreeSteps
 
 
-def steps_of(cascade: Cascade) -> StageSteps:
-    """The steps of a fitted cascade, up to the last stage that its policy lets a row reach."""
-    stages, last = priced_stages(cascade.stages_), cascade.policy_.last_stage
-    if isinstance(stages, TreeStages):
-        e = stages.ensemble
-        return TreeSteps(stages, plan_of(e, stages.items, stages.split_prices, e.is_split & (stages.first_stage <= last)))
+def steps_of(model: StagedModel) -> StageSteps:
+    """The steps of stages, up to the last one that the policy lets a row reach."""
+    return _steps_of(priced_stages(model.stages), model, model.policy.last_stage)
+
+
+@singledispatch
+def _steps_of(stages: Any, model: StagedModel, last: int) -> StageSteps:
+    raise UnsupportedModelError(f"stages are {type(stages).__name__}, along which rows cannot buy features one by one")
+
+
+@_steps_of.register
+def _(stages: TreeStages, model: StagedModel, last: int) -> TreeSteps:
+    e = stages.ensemble
+    return TreeSteps(stages, plan_of(e, stages.items, stages.split_prices, e.is_split & (stages.first_stage <= last)))
+
+
+@_steps_of.register
+def _(stages: SetStages, model: StagedModel, last: int) -> SetSteps:
     columns = [features for features in stages.features[: last + 1] if features.size]
     features = np.unique(np.concatenate(columns)) if columns else np.zeros(0, dtype=np.int64)
-    names = getattr(cascade, "feature_names_in_", stages.feature_names)
-    dtype = object if cascade.column_types_ is not None else np.float32 if cascade.numeric_ else np.float64
-    width, told = stages.items.n_features, None if names is None else [str(name) for name in names]
-    return SetSteps(stages, cascade, purchases_of(features, stages.items, width, told, stages.classes, dtype=dtype), names)
+    names: Any = stages.column_names if model.names is None else model.names
+    dtype = object if model.types is not None else np.float32 if model.numeric else np.float64
+    told = None if names is None else [str(name) for name in names]
+    plan = purchases_of(features, stages.items, stages.n_columns, told, stages.classes, dtype=dtype)
+    return SetSteps(stages, model, plan, names)

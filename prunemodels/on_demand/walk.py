@@ -2,7 +2,7 @@
 
     round:   find which rows are done, and what the others wait for         (forest_walk, cascade_walk)
              group that into requests, and number them                      (orders)
-             ask                                                            (asking)
+             ask                                                            (transport)
              record what was delivered and paid                             (here, accounts)
 
 An item is paid for a row when a feature that needs it is delivered: a purchase that brings nothing costs nothing. A feature is
@@ -27,13 +27,14 @@ from numpy.typing import NDArray
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
+from prunemodels.on_demand.accounts import Spending
 from prunemodels.on_demand.answers import Answer, Refused, logger, read
-from prunemodels.on_demand.asking import Spending, Start, ask_in_turn, ask_together
 from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import MOST_UNITS, PurchasePlan
 from prunemodels.on_demand.request import NEVER, AcquisitionFailedError, InterruptedAcquisitionError, Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
+from prunemodels.on_demand.transport import Start, ask_in_turn, ask_together
 
 
 class Walk(ABC):

@@ -16,8 +16,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from formulations.arguments import checked
 from formulations.instance.cost_items import Price
 from prunemodels.cascades.cascade import Cascade
-from prunemodels.cascades.evaluation import Stops, shown_cascade, stops_of
-from prunemodels.cascades.exit_path import ExitPath
+from prunemodels.cascades.evaluation import Stops, stops_of
 from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import (
     BLACK,
@@ -37,7 +36,7 @@ from prunemodels.plots.picture import (
 @checked
 @styled
 def plot_exits(
-    source: Cascade | ExitPath,
+    cascade: Cascade,
     X: Any,
     y: Any = None,
     *,
@@ -49,8 +48,8 @@ def plot_exits(
 
     Parameters
     ----------
-    source
-        a fitted cascade, or an exit path.
+    cascade
+        fitted, from `exit_path` for instance.
     X
         examples, preferably ones that nothing was learned from.
     y
@@ -58,7 +57,7 @@ def plot_exits(
     sample_weight
         shape (N,), >= 0: a row stands for that many.
     budget
-        budget of the policy to show; default: the cascade's own policy, or for a path the one that ``"one_se"`` chooses.
+        budget of the policy to show; default: the cascade's own policy.
     unit
         the unit of the prices, for the axis: "dollars".
 
@@ -70,7 +69,7 @@ def plot_exits(
     Raises
     ------
     InvalidInputError
-        for a source that is neither, and for labels or columns that do not fit.
+        for labels or columns that do not fit.
 
     Examples
     --------
@@ -79,7 +78,7 @@ def plot_exits(
     >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
     >>> figure = pm.plots.plot_exits(exits, X_test, y_test, budget=10)
     """
-    stops = stops_of(shown_cascade(source, budget), X, y, sample_weight=sample_weight)
+    stops = stops_of(cascade if budget is None else cascade.at_cost(budget), X, y, sample_weight=sample_weight)
     n_items = min(int(stops.bought.any(axis=1).sum()), DRAWING.most_exit_items)
     height = 2.6 + 0.27 * max(stops.used.size, 8)
     width = 0.22 * max(n_items, 4)

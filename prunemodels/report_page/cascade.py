@@ -28,7 +28,7 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import n_examples
 from formulations.instance.tree_loss import usual_loss
 from prunemodels.cascades.cascade import Cascade
-from prunemodels.cascades.evaluation import ExitPathEvaluation, Stops, shown_cascade, stops_of
+from prunemodels.cascades.evaluation import ExitPathEvaluation, Stops, stops_of
 from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.evidence import Evidence, evidence_of_cascade
@@ -37,8 +37,7 @@ from prunemodels.report_page.page_style import PAGE
 from prunemodels.report_page.purchases import Purchase, purchases
 from prunemodels.stages.doubt import MarginDoubt
 from prunemodels.stages.policy import ExitPolicy
-from prunemodels.stages.set_stages import SetStages
-from prunemodels.stages.tree_stages import TreeStages
+from prunemodels.stages.stages import PricedStages
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import effective_rows, standard_error
 from prunemodels.statements.wording import amount, count, error, share
@@ -151,11 +150,8 @@ class CascadeFacts:
         stages, stack = self.cascade.stages_, self.cascade.policy_.stack
         number, stacked = count(self.n_stages, "stage"), 0 if stack is None else int(stack.stacked.sum())
         stacking = f"; {stacked} also weigh what earlier ones said" if stacked else ""
-        if isinstance(stages, TreeStages):
-            e = stages.ensemble
-            return f"{number} of one model with {count(e.n_trees, 'tree')} on {count(e.n_features, 'feature')}{stacking}"
-        if isinstance(stages, SetStages):
-            return f"{number}, models of their own on {count(stages.items.n_features, 'feature')} at most{stacking}"
+        if isinstance(stages, PricedStages):
+            return f"{number}{'' if stages.models is None else ','} {stages.described}{stacking}"
         return f"{number}, {type(stages).__name__}{stacking}"
 
     @property
@@ -205,17 +201,15 @@ class CascadeFacts:
 
 
 @checked
-def gather_cascade(
-    source: Cascade | ExitPath, X: Any = None, y: Any = None, *, budget: Price | None = None, **options: Any
-) -> CascadeFacts:
+def gather_cascade(source: Cascade, X: Any = None, y: Any = None, *, budget: Price | None = None, **options: Any) -> CascadeFacts:
     """Compute all facts; for the arguments see `report_page`."""
     package("matplotlib")  # where it is missing, say so before the work
     shown = PageOptions(**options)
-    if isinstance(source, Cascade) and not hasattr(source, "exit_path_"):
+    if not hasattr(source, "exit_path_"):
         raise NotFittedForestError.of(source)
     given = counted_rows(X, y, shown.sample_weight)
-    cascade = shown_cascade(source, budget)
-    limit: Price | None = getattr(source, "budget", None) if budget is None else budget
+    cascade = source if budget is None else source.at_cost(budget)
+    limit: Price | None = cascade.budget
     on_rows = None if given is None else judged_on(cascade, *given, shown.confidence, shown.positive)
     return CascadeFacts(
         options=shown,

@@ -24,7 +24,6 @@ from formulations.extras import package
 from formulations.long_steps import timed_step
 from formulations.shown import error_name, is_rate
 from prunemodels.cascades.cascade import Cascade
-from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.boosting.boosted_pruning import BoostedPath
 from prunemodels.models.tree_model import HoldsModel
@@ -50,8 +49,8 @@ from prunemodels.statements.wording import (
 LOG = logging.getLogger(__name__)
 
 Source = Annotated[
-    PruningPath | Cascade | ExitPath | HoldsModel | BoostedPath,
-    "a PruningPath, a BoostedPath, a Cascade, an ExitPath, or an estimator or result that pruned a forest",
+    PruningPath | Cascade | HoldsModel | BoostedPath,
+    "a PruningPath, a BoostedPath, a Cascade, or an estimator or result that pruned a forest",
 ]
 """What a page is about."""
 
@@ -66,8 +65,8 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
     ----------
     source
         the path of the forest's problem, with its certificate; or an estimator or result of ours that pruned a forest, which has
-        path, forest and choice; or a fitted cascade; or an exit path, whose policy by the rule ``"one_se"`` is shown; or the
-        trade-off of a boosted model, of which no optimality is claimed.
+        path, forest and choice; or a fitted cascade; or the trade-off of a boosted model, of which no optimality
+        is claimed.
     forest
         the forest before pruning; only with a path.
     X, y
@@ -77,7 +76,7 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
         a pruning of the path's problem, or the answer to a budget or limits, whose bound is then shown; a pruning of the boosted
         model.
     budget
-        only for a cascade or an exit path: show the policy of least error within this mean cost.
+        only for a cascade: show the policy of least error within this mean cost.
     sample_weight
         shape (N,), >= 0: a held-out example stands for that many, in cost as in error.
     confidence
@@ -107,7 +106,7 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
 
 def _facts(source: Source, *examples: Any, **options: Any) -> Facts | BoostedFacts | CascadeFacts:
     """What the page says."""
-    if isinstance(source, (Cascade, ExitPath)):
+    if isinstance(source, Cascade):
         _check_cascade_arguments(source, examples, options)
         return gather_cascade(source, *examples, **options)
     if isinstance(source, BoostedPath):

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 
 from prunemodels.evaluation.item_costs import item_label
-from prunemodels.stages.set_stages import Constant, SetStages
-from prunemodels.stages.stages import Stages
-from prunemodels.stages.tree_stages import TreeStages
+from prunemodels.stages.set_stages import Constant
+from prunemodels.stages.stages import PricedStages, Stages
 
 
 @dataclass(frozen=True)
@@ -45,16 +43,13 @@ class Purchase:
 
 def purchases(stages: Stages, names: Sequence[str] | None) -> tuple[Purchase, ...] | None:
     """What is new at every stage, by the names of the columns; None for stages that do not say what they read."""
-    if isinstance(stages, SetStages):
-        read = [columns.tolist() for columns in stages.features]
-        more: list[tuple[Any, Any]] = [((_kind(m), len(f)), None) for m, f in zip(stages.models, read, strict=True)]
-    elif isinstance(stages, TreeStages):
-        e, n = stages.ensemble, stages.n_stages
-        first = np.where(e.is_split, stages.first_stage, n)
-        read = [e.feature[first == s].tolist() for s in range(n)]
-        more = [(None, len(read[s])) for s in range(n)]
-    else:
+    if not isinstance(stages, PricedStages):
         return None
+    read = [features.tolist() for features in stages.features]
+    if stages.models is None:
+        more: list[tuple[Any, Any]] = [(None, len(splits)) for splits in read]
+    else:
+        more = [((_kind(model), len(columns)), None) for model, columns in zip(stages.models, read, strict=True)]
     items = stages.items
     columns = [f"x{f}" for f in range(items.n_features)] if names is None else [str(name) for name in names]
     had, paid, found = set[int](), set[int](), []

@@ -11,27 +11,18 @@ import numpy as np
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.models.costs import Costs, column_prices, cost_items
-from prunemodels.stages.set_stages import SetStages
-from prunemodels.stages.stages import Stages
-from prunemodels.stages.tree_stages import TreeStages
+from prunemodels.models.costs import Costs, column_prices
+from prunemodels.stages.stages import PricedStages, Stages
 
 
-def priced_stages(stages: Stages) -> SetStages | TreeStages:
-    """The stages, if they are of a class that tells what it reads and what that costs."""
-    if not isinstance(stages, (SetStages, TreeStages)):
+def priced_stages(stages: Stages) -> PricedStages:
+    """The stages, if they tell what they read and what that costs."""
+    if not isinstance(stages, PricedStages):
         raise InvalidInputError(
             f"the stages are {type(stages).__name__}, which do not say what they read; give a cascade of named stages, or of "
             "prunings of one forest"
         )
     return stages
-
-
-def unit_prices(stages: Stages) -> SetStages | TreeStages | None:
-    """The same stages with a price of 1 for each feature, to count features; None for stages that do not tell what they read."""
-    if isinstance(stages, TreeStages):
-        return replace(stages, items=cost_items(1, stages.ensemble), evaluation=(0,) * stages.ensemble.n_features)
-    return replace(stages, items=CostItems.plain([1] * stages.items.n_features)) if isinstance(stages, SetStages) else None
 
 
 def check_same_prices(stages: Stages, names: Sequence[str] | None, costs: Costs | None, evaluation_cost: Any = None) -> None:
@@ -48,8 +39,7 @@ def check_same_prices(stages: Stages, names: Sequence[str] | None, costs: Costs 
         return
     names = names if own.items.columns is None else None  # splits are on features, which are made from these columns
     given = column_prices(1, own.items.n_features, names, evaluation_cost=evaluation_cost)[1]
-    prices = own.split_prices if isinstance(own, TreeStages) else (Fraction(0),) * own.items.n_features
-    for f, (a, b) in enumerate(zip(given.tolist(), prices, strict=True)):
+    for f, (a, b) in enumerate(zip(given.tolist(), own.split_prices, strict=True)):
         if a != float(b):
             raise InvalidInputError(
                 f"evaluation_cost is {a:g} for {_name(f, names)}, the cascade was made with {float(b):g}; leave it out: the "

@@ -18,8 +18,8 @@ from sklearn.utils.validation import _check_y, check_consistent_length, validate
 
 from formulations.errors import InvalidInputError
 from prunemodels.models.labelled_samples import Sample, check_distinct_columns, training_sample, weights_of
+from prunemodels.stages.stages import PricedStages
 from prunemodels.stages.table_preparation import all_read, as_floats, is_numeric, kind_of, level_words
-from prunemodels.stages.tree_stages import TreeStages
 
 FEWEST_TO_JUDGE = 20
 """With fewer values a column is not taken for one of identifiers."""
@@ -64,7 +64,7 @@ def raw_rows(cascade: Any, X: Any) -> pd.DataFrame:
 def reads_raw_columns(cascade: Any) -> bool:
     """Whether the rows of a fitted cascade may hold more than numbers: it was trained on such a table, or along a pipeline."""
     stages = cascade.stages_
-    return cascade.column_types_ is not None or (isinstance(stages, TreeStages) and stages.ensemble.made is not None)
+    return cascade.column_types_ is not None or (isinstance(stages, PricedStages) and stages.reads_raw_columns)
 
 
 def identifiers(table: pd.DataFrame) -> list[str]:

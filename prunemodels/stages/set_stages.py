@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,41 @@ class SetStages:
         return np.asarray(self.bought() @ np.where(self.items.paid_once, self.items.price, 0.0))
 
     @property
-    def feature_names(self) -> NDArray[Any] | None:
+    def split_prices(self) -> tuple[Fraction, ...]:
+        """See `PricedStages`."""
+        return (Fraction(0),) * self.items.n_features
+
+    @property
+    def n_columns(self) -> int:
+        """See `PricedStages`."""
+        return self.items.n_features
+
+    @property
+    def reads_raw_columns(self) -> bool:
+        """See `PricedStages`."""
+        return False
+
+    @property
+    def described(self) -> str:
+        """See `PricedStages`."""
+        return f"models of their own on {(n := self.items.n_features)} feature{'s' * (n != 1)} at most"
+
+    def at_unit_prices(self) -> SetStages:
+        """See `PricedStages`."""
+        return replace(self, items=CostItems.plain([1] * self.items.n_features))
+
+    def first_bought(self, X: Any) -> NDArray[np.int64]:
+        """See `PricedStages`."""
+        bought = np.array([chain.bought() for chain in self.regions])  # shape (regions, S, M)
+        first = np.where(bought.any(axis=1) & (self.items.price > 0), bought.argmax(axis=1), self.n_stages)
+        return first[self.region(X)].T
+
+    def n_splits(self, last: int) -> int:
+        """See `PricedStages`."""
+        return 0
+
+    @property
+    def column_names(self) -> NDArray[Any] | None:
         """Names of all columns as the models remember them, ``x{f}`` where none does; None if no model was trained with names."""
         found: NDArray[Any] = np.array([f"x{f}" for f in range(self.items.n_features)], dtype=object)
         remembered = False

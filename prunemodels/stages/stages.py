@@ -10,13 +10,16 @@ Prunings along one forest's optimal path are such stages, and so are models trai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from fractions import Fraction
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Task
 
 Floats = NDArray[np.float64]
@@ -42,7 +45,7 @@ class Stages(Protocol):
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.example import X_valid, path, y_valid
-    >>> stages = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0).stages
+    >>> stages = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0).stages_
     >>> stages.n_stages, stages.task
     (5, 'classification')
     """
@@ -73,6 +76,63 @@ class Stages(Protocol):
 
     def output(self, s: int, X: Any) -> StageOutput:
         """The output of stage s for the rows of X."""
+        ...
+
+
+@runtime_checkable
+class PricedStages(Stages, Protocol):
+    """Stages that say what they read and what that costs: those of trees, and those of sets of columns."""
+
+    @property
+    def items(self) -> CostItems:
+        """The prices of the items that features need."""
+        ...
+
+    @property
+    def split_prices(self) -> tuple[Fraction, ...]:
+        """The price of evaluating one split on each feature, exactly; 0 where stages are no trees."""
+        ...
+
+    @property
+    def features(self) -> tuple[NDArray[np.int64], ...]:
+        """For each stage the columns that its model reads; or the feature of each split that the stage is the first to keep."""
+        ...
+
+    @property
+    def models(self) -> tuple[Any, ...] | None:
+        """The model of each stage; None where all stages walk the same trees."""
+        ...
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the rows that the stages take."""
+        ...
+
+    @property
+    def column_names(self) -> Sequence[str] | None:
+        """Their names; None where the models were trained without."""
+        ...
+
+    @property
+    def reads_raw_columns(self) -> bool:
+        """Whether rows are those of a pipeline, which may hold more than numbers."""
+        ...
+
+    @property
+    def described(self) -> str:
+        """What the stages are, for a sentence that begins with their number."""
+        ...
+
+    def at_unit_prices(self) -> Self:
+        """The same stages with a price of 1 for each feature, so that costs count features."""
+        ...
+
+    def first_bought(self, X: Any) -> NDArray[np.int64]:
+        """Shape (M, N): the first stage by which a row has bought an item; S where it never does, and for items without price."""
+        ...
+
+    def n_splits(self, last: int) -> int:
+        """Number of splits that the stages up to `last` keep; 0 where they are no trees."""
         ...
 
 

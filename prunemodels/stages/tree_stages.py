@@ -9,7 +9,7 @@ By (1) what a row buys for stage s is among what it buys for stage s + 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +22,7 @@ from formulations.instance.cost_items import CostItems, Price
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble, Task
 from formulations.instance.routing import features_of, leaves_of
-from prunemodels.models.costs import staged_example_costs
+from prunemodels.models.costs import cost_items, first_stages_of_items, staged_example_costs
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.stages.stages import StageOutput
@@ -76,6 +76,52 @@ class TreeStages:
         price, split = np.where(self.items.paid_once, self.items.price, 0.0), self.ensemble.is_split
         tested = [np.unique(self.ensemble.feature[split & (self.first_stage <= s)]).tolist() for s in range(self.n_stages)]
         return np.array([price[self.items.needs_of(features).any(axis=0)].sum() for features in tested])
+
+    @property
+    def models(self) -> None:
+        """See `PricedStages`."""
+        return None
+
+    @property
+    def features(self) -> tuple[NDArray[np.int64], ...]:
+        """See `PricedStages`."""
+        first = np.where(self.ensemble.is_split, self.first_stage, self.n_stages)
+        return tuple(self.ensemble.feature[first == s].astype(np.int64) for s in range(self.n_stages))
+
+    @property
+    def n_columns(self) -> int:
+        """See `PricedStages`."""
+        return self.ensemble.n_features if self.ensemble.made is None else len(self.ensemble.made.names)
+
+    @property
+    def column_names(self) -> Sequence[str] | None:
+        """See `PricedStages`."""
+        made = self.ensemble.made
+        named = self.ensemble.feature_names is not None if made is None else made.named
+        return self.ensemble.column_names if named else None
+
+    @property
+    def reads_raw_columns(self) -> bool:
+        """See `PricedStages`."""
+        return self.ensemble.made is not None
+
+    @property
+    def described(self) -> str:
+        """See `PricedStages`."""
+        trees, features = self.ensemble.n_trees, self.ensemble.n_features
+        return f"of one model with {trees} tree{'s' * (trees != 1)} on {features} feature{'s' * (features != 1)}"
+
+    def at_unit_prices(self) -> TreeStages:
+        """See `PricedStages`."""
+        return replace(self, items=cost_items(1, self.ensemble), evaluation=(0,) * self.ensemble.n_features)
+
+    def first_bought(self, X: Any) -> NDArray[np.int64]:
+        """See `PricedStages`."""
+        return first_stages_of_items(self.ensemble, X, self.items, self.first_stage, self.n_stages)
+
+    def n_splits(self, last: int) -> int:
+        """See `PricedStages`."""
+        return int((self.first_stage <= last).sum())
 
     def costs(self, X: Any) -> NDArray[np.float64]:
         """See `Stages`."""

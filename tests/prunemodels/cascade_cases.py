@@ -72,8 +72,8 @@ def case(kind: Kind) -> Case:
             else RandomForestClassifier(5, max_depth=4, random_state=0)
         )
         problem = pm.problem_from_forest(forest.fit(X[train], y[train]), X[valid], costs=ITEMS, evaluation_cost=0.01)
-        path = pm.exit_path(pm.pruning_path(problem), X[valid], y[valid], **options)
-        cascade = path.at_row(0)
+        cascade = pm.exit_path(pm.pruning_path(problem), X[valid], y[valid], **options).at_row(0)
+        path = cascade.exit_path_
     return Case(cascade, path, X[test], y[test])
 
 
@@ -81,5 +81,5 @@ def case(kind: Kind) -> Case:
 def middle(kind: Kind) -> int:
     """The row of a case's path by which its rows stop at the most stages."""
     known = case(kind)
-    seen = evaluate_exit_path(known.path, known.X)
+    seen = evaluate_exit_path(known.cascade, known.X)
     return max(range(len(known.path)), key=lambda k: np.unique(seen.stages(k)).size)

@@ -21,6 +21,7 @@ import prunemodels as pm
 from proofs_checks import check_closure_path
 from prunemodels.cascades import budget_cascade, chains, elimination
 from prunemodels.cascades.evaluation import stops_of
+from prunemodels.cascades.forest_exits import cascade_of
 from tests.prunemodels.cascades.tables import ITEMS
 
 X, Y = make_classification(240, 5, n_informative=3, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=1)
@@ -224,7 +225,7 @@ def test_the_purchases_of_a_region_are_those_that_help_there(kind: str) -> None:
     X, y = quadrants(2000, 1)
 
     def error(path: Any, budget: float) -> float:
-        return float(np.mean((path.at_cost(budget).predict(X) - y) ** 2))
+        return float(np.mean((cascade_of(path).at_cost(budget).predict(X) - y) ** 2))
 
     assert error(parted, 1.25) < 0.03
     assert all(error(chain, 1.25) > 0.05 for chain in chains)

@@ -56,7 +56,8 @@ def test_every_policy_is_proven_and_does_what_the_path_says(kind: str, doubt: An
     """
     forest, path, X, y = trained(kind, prices)
     w = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
-    exits = pm.exit_path(path, X, y, sample_weight=w, stack=doubt == "learned", doubt=doubt, **QUICK)
+    cascade = pm.exit_path(path, X, y, sample_weight=w, stack=doubt == "learned", doubt=doubt, **QUICK)
+    exits = cascade.exit_path_
     assert check_closure_path(exits.closures).holds is True
     assert len(exits) > 1
     table_cost = exits.stages.costs(X)
@@ -64,7 +65,7 @@ def test_every_policy_is_proven_and_does_what_the_path_says(kind: str, doubt: An
     whole = example_costs(read_forest(forest), X, ITEMS[prices], evaluation_cost=0.05)
     np.testing.assert_allclose(table_cost[-1], whole)
     for k in range(0, len(exits), max(1, len(exits) // 4)):
-        model = exits.at_row(k)
+        model = cascade.at_row(k)
         assert (model.prediction_cost(X) <= whole + 1e-9).all()
         if doubt == "margin":
             table = table_of(exits.stages, X)
@@ -72,7 +73,7 @@ def test_every_policy_is_proven_and_does_what_the_path_says(kind: str, doubt: An
             error, cost = tally(table, truth, w, policy.go, model.stop_stages(X).tolist())
             assert (exits.error[k], exits.cost[k]) == (pytest.approx(error), pytest.approx(cost))
     budget = float((exits.cost[0] + exits.cost[-1]) / 2)
-    assert exits.at_cost(budget).cost_ <= budget
+    assert cascade.at_cost(budget).cost_ <= budget
 
 
 def test_stages_are_nested_prunings_from_the_path_to_the_unpruned_forest() -> None:
@@ -115,7 +116,7 @@ def test_long_edges_are_filled_where_something_lies_between() -> None:
 QUICK_OF_PIPELINES: dict[str, Any] = {"n_stages": 4, "n_levels": 8, "random_state": 0}
 
 
-def exits_of(seed: int) -> tuple[Any, pm.CostItems, pm.cascades.ExitPath]:
+def exits_of(seed: int) -> tuple[Any, pm.CostItems, Any]:
     """A random pipeline, prices of its raw columns, and exits along its path."""
     pipe, items = random_pipeline(seed)
     errors = pm.samples.Given(X, y)

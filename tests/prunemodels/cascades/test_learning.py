@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from proofs_checks import check_closure_path
-from prunemodels.cascades import policy as policy_module
 from prunemodels.cascades.learning import LearnedExits, exit_problem
+from prunemodels.stages import policy as policy_module
 from prunemodels.stages.doubt import MarginDoubt, doubts_of, learn_doubt
 from prunemodels.stages.policy import decide, levels, next_level, prices_of_cost, thresholds
 from prunemodels.stages.stages import StageTable

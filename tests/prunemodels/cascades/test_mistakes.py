@@ -31,9 +31,9 @@ from tests.prunemodels.cascades.tables import NoWeights
 from tests.prunemodels.cascades.test_cascades import NAMES, QUICK, TABLE, X, Y
 from tests.prunemodels.cascades.test_exit_path import trained
 from tests.prunemodels.cascades.test_learning import two_stages
-from tests.prunemodels.cascades.test_tree_stages import kept_whole
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.on_demand import test_pipelines
+from tests.prunemodels.stages.test_tree_stages import kept_whole
 
 TREE = DecisionTreeClassifier(max_depth=2)
 TWO = [(TREE, [0]), (TREE, None)]
@@ -201,7 +201,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: pm.CascadeClassifier(KNOWN, doubt="margin").fit(X, Y).predict(X[:0]), "X is empty"),
     # goals of a path
     (lambda: case("prunings").path.row_at_cost(-1.0), "budget is -1"),
-    (lambda: case("prunings").path.at_cost(float("nan")), "budget is nan"),
+    (lambda: case("prunings").cascade.at_cost(float("nan")), "budget is nan"),
     # stages that are not nested, and tables of stages
     (lambda: stages([], np.arange(999)), "not nested: split 0 is kept at stage 0 and not at stage 1"),
     (lambda: stages([0], []), "split 1 is kept from stage 0 on, its parent from stage 1"),

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import prunemodels as pm
 from formulations.instance.cost_items import CostItems
+from prunemodels.cascades.exit_path import learn_exit_path
 from prunemodels.cascades.learning import solve_exits
 from prunemodels.cascades.spending import between_optima, between_stages
 from prunemodels.stages.doubt import MarginDoubt, aligned, doubts_of
@@ -122,7 +123,7 @@ def test_a_budget_that_buys_nothing_says_which_one_helps() -> None:
     table, truth = ten_rows()
     value = np.stack([np.tile([0.6, 0.4], (10, 1)), table.value[1]])
     stages = TableStages(StageTable(value, np.zeros((2, 10)), table.cost, np.zeros(2)), np.array([0, 1]))
-    path = pm.cascades.learn_exit_path(stages, stages.table, truth, stack=False, doubt="margin", n_levels=4, random_state=0)
+    path = learn_exit_path(stages, stages.table, truth, stack=False, doubt="margin", n_levels=4, random_state=0)
     nothing = "no other policy within it is expected to err less; the next useful budget is 10"
     assert path.within(4).spending == f"spends 0 of 4: {nothing}"
     assert path.within(10).spending == "spends 10 of 10"

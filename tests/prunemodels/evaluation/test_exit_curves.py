@@ -18,10 +18,10 @@ from tests.prunemodels.cascade_cases import ITEMS, KINDS, Kind, case, middle
 def test_one_pass_gives_what_every_policy_does(kind: Kind) -> None:
     """For policies of the path and within a budget: stages, costs and losses are those of the fitted cascade, row by row."""
     known = case(kind)
-    seen = evaluate_exit_path(known.path, known.X, known.y)
+    seen = evaluate_exit_path(known.cascade, known.X, known.y)
     once = known.path.stages.once
     for k in {0, middle(kind), len(known.path) - 1}:
-        cascade = known.path.at_row(k)
+        cascade = known.cascade.at_row(k)
         assert np.array_equal(seen.stages(k), cascade.stop_stages(known.X))
         assert np.array_equal(seen.costs(k), cascade.prediction_cost(known.X))
         predicted = cascade.predict(known.X)
@@ -29,7 +29,7 @@ def test_one_pass_gives_what_every_policy_does(kind: Kind) -> None:
         np.testing.assert_allclose(seen.losses(k), lost)
         assert seen.error[k] == pytest.approx(lost.mean())
         assert seen.cost[k] == pytest.approx(cascade.prediction_cost(known.X).mean() + once[cascade.policy_.last_stage])
-    within = known.path.at_cost(0.4 * float(known.path.cost[-1]) + 0.6 * float(known.path.cost[0]))
+    within = known.cascade.at_cost(0.4 * float(known.path.cost[-1]) + 0.6 * float(known.path.cost[0]))
     assert seen.mean_cost(within.policy_) == pytest.approx(evaluate(within, known.X, known.y).cost)
     assert seen.mean_loss(within.policy_) == pytest.approx(evaluate(within, known.X, known.y).error)
 
@@ -41,29 +41,28 @@ def test_weights_weigh_and_unknown_labels_are_refused() -> None:
     weights = np.ones(len(y))
     weights[:10], weights[10:20] = 0, 2
     twice = np.r_[10:20, 10 : len(y)]
-    seen = evaluate_exit_path(known.path, known.X, y, sample_weight=weights)
-    plain = evaluate_exit_path(known.path, known.X.iloc[twice], known.y[twice])
+    seen = evaluate_exit_path(known.cascade, known.X, y, sample_weight=weights)
+    plain = evaluate_exit_path(known.cascade, known.X.iloc[twice], known.y[twice])
     np.testing.assert_allclose(seen.cost, plain.cost)
     np.testing.assert_allclose(seen.error, plain.error)
     strange = y.astype(object)
     strange[3] = "perhaps"
     with pytest.raises(pm.errors.InvalidInputError, match=r"y\[3\] is the label 'perhaps', the model was trained on"):
-        evaluate_exit_path(known.path, known.X, strange)
+        evaluate_exit_path(known.cascade, known.X, strange)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_curve_is_the_path(kind: Kind) -> None:
-    """`tradeoff_curve` of a path and of a cascade has one point a policy, with its cost and error on the rows given."""
+    """`tradeoff_curve` of a cascade has one point a policy, with its cost and error on the rows given."""
     known = case(kind)
-    curve = tradeoff_curve(known.path, known.X, known.y, method="ours")
-    seen = evaluate_exit_path(known.path, known.X, known.y)
+    curve = tradeoff_curve(known.cascade, known.X, known.y, method="ours")
+    seen = evaluate_exit_path(known.cascade, known.X, known.y)
     assert (curve.method, curve.parameter_name, curve.n) == ("ours", "lam", len(known.y))
     np.testing.assert_array_equal(curve.parameter, known.path.lam)
     np.testing.assert_array_equal(curve.cost, seen.cost)
     np.testing.assert_array_equal(curve.error, seen.error)
-    np.testing.assert_allclose(tradeoff_curve(known.cascade, known.X, known.y).error, curve.error)
     with pytest.raises(pm.errors.InvalidInputError, match="loss is for learners only"):
-        tradeoff_curve(known.path, known.X, known.y, loss=lambda a, b: 0.0)
+        tradeoff_curve(known.cascade, known.X, known.y, loss=lambda a, b: 0.0)
 
 
 @pytest.mark.parametrize("kind", ["prunings", "sets"])
@@ -98,7 +97,7 @@ def test_evaluate_knows_the_prices(kind: Kind) -> None:
 def test_what_was_bought_by_then_adds_up(kind: Kind) -> None:
     """Row by row the prices of what was bought by the stage where it stops are what it pays, evaluation aside."""
     known = case(kind)
-    cascade = known.path.at_row(middle(kind))
+    cascade = known.cascade.at_row(middle(kind))
     stops = stops_of(cascade, known.X, known.y)
     price = np.where(stops.items.paid_once, 0.0, stops.items.price)
     bought = price @ stops.bought

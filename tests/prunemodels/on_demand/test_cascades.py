@@ -77,8 +77,8 @@ def by_hand(stages: Any, policy: ExitPolicy) -> Cascade:
 def test_it_is_the_cascade_on_full_data(kind: Kind) -> None:
     """For every kind of stages: the same predictions, stages and costs row by row, and what is paid once for all."""
     known, most = case(kind), 1
-    between = [known.path.at_cost(float(budget)) for budget in np.quantile(known.path.cost[[0, -1]], [0.5, 0.9])]
-    for cascade in (known.cascade, known.path.at_row(middle(kind)), *between):
+    between = [known.cascade.at_cost(float(budget)) for budget in np.quantile(known.path.cost[[0, -1]], [0.5, 0.9])]
+    for cascade in (known.cascade, known.cascade.at_row(middle(kind)), *between):
         predictor = OnDemandPredictor(cascade, acquire=from_table(known.X))
         result = predictor.run(known.X.index)
         assert np.array_equal(result.predictions, cascade.predict(known.X))
@@ -165,7 +165,7 @@ def _check_answers(made: Random, result: Any, rows: Any = True) -> None:
 def test_a_stage_is_one_request() -> None:
     """Models on sets ask once a stage, for the items that are new and the rows that come to it; bundles come whole."""
     known, asked = case("sets"), []
-    cascade = known.path.at_row(0)
+    cascade = known.cascade.at_row(0)
     table = from_table(known.X)
     stage = cascade.stop_stages(known.X)
     result = OnDemandPredictor(cascade, acquire=lambda request: asked.append(request) or table(request)).run(known.X.index)

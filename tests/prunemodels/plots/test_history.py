@@ -163,7 +163,7 @@ def test_a_real_path_has_a_scale() -> None:
 def test_bars_and_cells_are_the_stops(kind: Kind) -> None:
     """Bars are the shares of the rows by stage, cells the shares that bought an item, the line is the policy's mean cost."""
     known = case(kind)
-    cascade = known.path.at_row(middle(kind))
+    cascade = known.cascade.at_row(middle(kind))
     stops = stops_of(cascade, known.X, known.y)
     policies, bars, items, *_ = plot_exits(cascade, known.X, known.y).axes
     np.testing.assert_allclose([bar.get_width() for bar in bars.patches], stops.share())
@@ -181,10 +181,10 @@ def test_bars_and_cells_are_the_stops(kind: Kind) -> None:
 def test_areas_are_the_shares_of_all_policies() -> None:
     """Stacked areas end at the share of the rows that stop by each stage, for every policy, in the order of cost."""
     known = case("sets")
-    policies = plot_exits(known.path, known.X).axes[0]
+    policies = plot_exits(known.cascade, known.X).axes[0]
     areas = [c for c in policies.collections if isinstance(c, PolyCollection)]
-    cost = np.array([pm.evaluate(known.path.at_row(k), known.X, known.y).cost for k in range(len(known.path))])
-    by_stage_0 = [np.mean(known.path.at_row(k).stop_stages(known.X) == 0) for k in range(len(known.path))]
+    cost = np.array([pm.evaluate(known.cascade.at_row(k), known.X, known.y).cost for k in range(len(known.path))])
+    by_stage_0 = [np.mean(known.cascade.at_row(k).stop_stages(known.X) == 0) for k in range(len(known.path))]
     assert len(areas) == known.path.stages.n_stages
     corners = areas[0].get_paths()[0].vertices
     for x, y in zip(cost, by_stage_0, strict=True):

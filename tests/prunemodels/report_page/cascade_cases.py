@@ -27,6 +27,7 @@ import pandas as pd
 
 import prunemodels as pm
 from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.forest_exits import cascade_of
 from prunemodels.cascades.learning import ExitSample, LearnedExits, exit_problem
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from prunemodels.stages.doubt import MarginDoubt
@@ -86,7 +87,7 @@ def hand_path() -> pm.cascades.ExitPath:
 
 def hand_cascade() -> Cascade:
     """Who doubts goes on: a policy that is none of the optimal ones."""
-    cascade = hand_path().at_row(0)
+    cascade = cascade_of(hand_path()).at_row(0)
     cascade.policy_ = ExitPolicy(MarginDoubt(), THETA, np.array([[False, False, True], [False, False, True]]))
     cascade.row_, cascade.cost_, cascade.error_ = None, 7.125, 0.375
     return cascade

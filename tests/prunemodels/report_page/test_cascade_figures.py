@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import prunemodels as pm
 from prunemodels.cascades.evaluation import evaluate_exit_path, stops_of
+from prunemodels.cascades.forest_exits import cascade_of
 from prunemodels.report_page import pictures
 from prunemodels.report_page.cascade import stage_figures
 from prunemodels.report_page.evidence import evidence_of_cascade, least_error
@@ -43,7 +44,7 @@ def test_evidence_by_hand() -> None:
 
 def test_rows_of_the_path_by_hand() -> None:
     """Prices of error 2/10 for who doubts and 1/6 for who does not: optimal below, between and above."""
-    found = [evidence_of_cascade(hand_path().at_row(k)) for k in range(3)]
+    found = [evidence_of_cascade(cascade_of(hand_path()).at_row(k)) for k in range(3)]
     assert [e.row for e in found] == [0, 1, 2]
     assert [e.lams for e in found] == [
         (0, Fraction(1, 6)),
@@ -57,9 +58,10 @@ def test_rows_of_the_path_by_hand() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_evidence_is_that_of_the_path(kind: Kind) -> None:
     """Of every row: its place, and its exact cost and error, which no policy beats."""
-    path = case(kind).path
+    known = case(kind)
+    path = known.path
     for k in range(len(path)):
-        cascade = path.at_row(k)
+        cascade = known.cascade.at_row(k)
         e = evidence_of_cascade(cascade)
         assert (e.row, e.cost, e.error) == (k, path.closures.exact_cost[k], path.closures.exact_error[k])
         assert e.holds is True
@@ -85,9 +87,10 @@ def test_no_policy_beats_the_bound(seed: int) -> None:
 
 def test_a_budget_between_two_rows_has_a_bound() -> None:
     """The answer to a budget that no row of the path meets: no row, and a bound at or below its error."""
-    path = case("prunings").path
+    known = case("prunings")
+    path = known.path
     gaps = [(a, b) for a, b in itertools.pairwise(path.cost.tolist()[::-1]) if b > a]
-    found = [evidence_of_cascade(path.at_cost((a + b) / 2)) for a, b in gaps]
+    found = [evidence_of_cascade(known.cascade.at_cost((a + b) / 2)) for a, b in gaps]
     assert any(e.row is None for e in found)
     for e in found:
         assert e.holds is True
@@ -99,7 +102,7 @@ def test_figures_of_stages_add_up(kind: Kind) -> None:
     """Who stops adds up to who comes, means by stage to those of the whole; the cost so far ends with the mean cost."""
     known = case(kind)
     policy = known.path.policy(middle(kind))
-    seen = evaluate_exit_path(known.path, known.X, known.y)
+    seen = evaluate_exit_path(known.cascade, known.X, known.y)
     found = list(stage_figures(seen, policy).fillna(0).itertuples())
     assert sum(f.stop for f in found) == pytest.approx(1)
     assert [f.reach for f in found] == pytest.approx(np.cumsum([f.stop for f in found][::-1])[::-1])

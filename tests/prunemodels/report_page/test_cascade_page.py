@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 import prunemodels as pm
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import evaluate_exit_path
-from prunemodels.cascades.exit_path import ExitPath
+from prunemodels.cascades.forest_exits import cascade_of
 from prunemodels.report_page import report_page, write_report
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.statements.wording import amount, error
@@ -30,7 +30,7 @@ LIST = [list(row) for row in ROWS.to_numpy()]
 
 def shown(kind: Kind) -> Cascade:
     """The cascade of a kind by which its rows stop at the most stages."""
-    return case(kind).path.at_row(middle(kind))
+    return case(kind).cascade.at_row(middle(kind))
 
 
 def number(cell: str) -> float:
@@ -146,23 +146,19 @@ def test_without_rows_the_figures_are_those_of_fitting(pages: dict[str, str], ki
     assert 'id="stops"' not in page
 
 
-def test_the_policy_of_a_path_is_chosen() -> None:
-    """Of an exit path by the rule one_se, or within a budget, as the page's own cascade says it."""
-    path, known = case("prunings").path, case("prunings")
-    budget = float(path.cost[middle("prunings")])
-    for source, options, cascade in (
-        (path, {}, path.at_row(path.row_by("one_se"))),
-        (path, {"budget": budget}, path.at_cost(budget)),
-        (known.cascade, {"budget": budget}, path.at_cost(budget)),
-    ):
-        page = report_page(source, known.X, known.y, **options)
+def test_a_budget_chooses_the_policy() -> None:
+    """The page says the cascade's own policy, or the one within a budget, as the cascade itself does."""
+    known = case("prunings")
+    budget = float(known.path.cost[middle("prunings")])
+    for options, cascade in (({}, known.cascade), ({"budget": budget}, known.cascade.at_cost(budget))):
+        page = report_page(known.cascade, known.X, known.y, **options)
         assert f"costs {amount(pm.evaluate(cascade, known.X, known.y).cost)} instead of" in paragraph(page, 1 if options else 0)
         assert bool(options) == (f"budget of {amount(budget)}: the" in paragraph(page, 0))
 
 
 def test_stages_that_are_never_asked_are_folded() -> None:
     """By row 2 of the hand-made path everybody stops at stage 0: the others say what they would buy, in a part of their own."""
-    page = report_page(hand_path().at_row(2), ROWS, TRUTH)
+    page = report_page(cascade_of(hand_path()).at_row(2), ROWS, TRUTH)
     assert [row[0].split(" / ")[0] for row in cells(page, "stages-table")] == ["stage 0: nothing new to pay"]
     assert [row[:4] for row in cells(page, "more-stages")] == [
         ["stage 1: visit / reads 3 features; new: pulse, pressure", "2", "0.0 %", "0 (0.0 %)"],
@@ -296,14 +292,14 @@ def test_what_does_not_fit_is_refused(arguments: tuple, options: dict, message: 
 @pytest.mark.parametrize(("row", "told"), [(0, "everybody at stage 1"), (1, None), (2, "everybody at stage 0")])
 def test_a_policy_without_exits_is_told(row: int, told: str | None) -> None:
     """Rows 0 and 2 of the hand-made path treat all levels alike; row 1 sends those in doubt on."""
-    for page in (report_page(hand_path().at_row(row), ROWS, TRUTH), report_page(hand_path().at_row(row))):
+    for page in (report_page(cascade_of(hand_path()).at_row(row), ROWS, TRUTH), report_page(cascade_of(hand_path()).at_row(row))):
         assert ("it is one model without exits" in page) == (told is not None)
         assert told is None or f"The chosen policy stops {told}: it is one model without exits." in page
 
 
 def test_an_optimal_policy_is_told_with_its_lambdas() -> None:
     """Row 1 of the hand-made path: a visit saves who doubts 2/8 for 10/8, the others 1/8 for 6/8: optimal from 1/6 to 1/5."""
-    page = report_page(hand_path().at_row(1), ROWS, TRUTH)
+    page = report_page(cascade_of(hand_path()).at_row(1), ROWS, TRUTH)
     assert "For every lambda from 0.166667 to 0.2, no policy with these stages" in page
     text = Page(page).text()
     assert "1/6 \u2248 0.16666667 to 1/5 \u2248 0.2, row 1 of 3 of the path" in text
@@ -315,7 +311,7 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     """Written over another with force, and not at all after an error."""
     place = tmp_path / "c.html"
     place.touch()
-    write_report(place, hand_path(), force=True)
+    write_report(place, cascade_of(hand_path()), force=True)
     assert "<title>Cascade</title>" in place.read_text(encoding="utf-8")
     with pytest.raises(pm.errors.InvalidInputError, match="X has 8 rows"):
         write_report(tmp_path / "d.html", hand_cascade(), ROWS, TRUTH[:3])
@@ -329,9 +325,8 @@ def test_other_sources_are_refused(tmp_path: Path) -> None:
         report_page(pm.CascadeClassifier([]))
     with pytest.raises(
         pm.errors.InvalidInputError,
-        match="source is a RandomForestClassifier; give a PruningPath, a BoostedPath, a Cascade, an ExitPath, or",
+        match="source is a RandomForestClassifier; give a PruningPath, a BoostedPath, a Cascade, or",
     ):
         pm.write_report(tmp_path / "c.html", small.forest, small.forest, small.X, small.y, chosen=small.some)
     with pytest.raises(pm.errors.InvalidInputError, match="budget is 3, which is for cascades; with a PruningPath give chosen="):
         report_page(small.path, small.forest, small.X, small.y, budget=3)
-    assert isinstance(hand_path(), ExitPath)
