@@ -10,6 +10,7 @@ are optimal for the relaxation by weak duality: error >= opt(lambda*) - lambda* 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -65,6 +66,12 @@ def raised(problem: PruningProblem, bound: Fraction) -> Fraction:
         return bound
     roots, step = problem.roots_error, numbers.gain_step * numbers.gain_unit
     return roots - (roots - bound) // step * step
+
+
+def rounded_down(number: Fraction) -> float:
+    """The largest float that is not above a number."""
+    found = float(number)
+    return math.nextafter(found, -math.inf) if Fraction(found) > number else found
 
 
 def error_of(pruning: Pruning) -> float:

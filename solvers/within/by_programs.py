@@ -50,7 +50,7 @@ from solvers.programs.params import PARAMS
 from solvers.programs.relaxation import engine_named, program_of
 from solvers.programs.rounding import program_stats
 from solvers.programs.stoppable import Given, program_nonzeros, stoppable
-from solvers.within.by_path import budget_solution, raised
+from solvers.within.by_path import budget_solution, raised, rounded_down
 
 Solved = Callable[[float], tuple[LinearProgram, LinearAnswer]]
 """Builds and solves the relaxation of LP1, with merged purchases, within so many seconds."""
@@ -231,7 +231,7 @@ def bound_within(
     dual = np.where(alone, math.inf, np.minimum(row_dual, gains))
     best = worth_of_trees(problem, objective, integer_duals(problem, objective, columns, dual))
     # objective.lam may be slightly below lambda, but any lambda >= 0 gives a valid bound
-    return math.nextafter(float(problem.roots_error - best * objective.unit - objective.lam * budget), -math.inf)
+    return rounded_down(problem.roots_error - best * objective.unit - objective.lam * budget)
 
 
 def _best_within(sets: NestedPrunings, room: Fraction) -> int:

@@ -31,6 +31,7 @@ from solvers.price_sharing.loop import StopRule, run_to_goal
 from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.solve import told_of_forest
+from solvers.within.by_path import rounded_down
 from solvers.within.params import WithinParams
 
 
@@ -101,9 +102,7 @@ class LagrangianOracle:
     def bound_of(self, best: int, unit: Fraction, mu: NDArray[np.float64]) -> float:
         """(1) where no closure is worth more than `best`, rounded down."""
         spent = sum((Fraction(float(x)) * self.rows.room(r) for r, x in enumerate(mu) if x), Fraction(0))
-        exact = self.roots - best * unit - spent
-        found = float(exact)
-        return math.nextafter(found, -math.inf) if Fraction(found) > exact else found
+        return rounded_down(self.roots - best * unit - spent)
 
     def _shared(self, objective: IntegerObjective, gap: float, time_limit: float) -> tuple[NDArray[np.bool_], int, SharedPrices]:
         """By price sharing, from the scores of the last multipliers."""

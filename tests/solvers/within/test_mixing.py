@@ -9,7 +9,9 @@ import pytest
 
 import prunemodels as pm
 from formulations import Pruning
+from formulations.answers.solution import Status
 from formulations.programs.columns import usage_columns
+from proofs_checks import check_solution
 from solvers.brute_force import all_prunings
 from solvers.within import linear_program_within, relaxed_optimum
 from solvers.within.by_programs import best_of_levels, bound_within
@@ -75,6 +77,14 @@ def test_a_single_user_pays_the_full_price() -> None:
     problem = stump((4, 1, 1), [1], [[0], [1]])
     columns = usage_columns(problem, merge=True)
     assert bound_within(problem, columns, np.zeros(1), Fraction(3, 10), Fraction(1, 5)) == pytest.approx(0.34, abs=1e-15)
+
+
+def test_a_bound_of_nothing_is_nothing() -> None:
+    """A forest that never errs: the bound was the largest float below 0, and the checker refuted that the answer is optimal."""
+    problem = stump((0, 0, 0), [1], [[0], [1]])
+    found = linear_program_within(problem, 0)
+    assert (found.bound, found.error, found.status) == (0.0, 0.0, Status.OPTIMAL)
+    assert check_solution(problem, found).holds is not False
 
 
 @looped("seed", range(20))
