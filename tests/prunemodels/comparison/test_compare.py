@@ -27,7 +27,9 @@ from prunemodels.comparison import machine, processes
 from prunemodels.comparison.compare import BUDGET_TYPES, TYPES, compare
 from prunemodels.comparison.machine import PeakMemory
 from prunemodels.comparison.processes import find_engine
+from solvers import SOLVERS
 from solvers.price_sharing.run import Run
+from solvers.within import BUDGET_SOLVERS
 from tests.instances import with_usage
 from tests.loops import looped
 from tests.prunemodels.comparison import odd_engines
@@ -195,8 +197,8 @@ def test_budgets_in_processes_of_their_own(problem: pm.PruningProblem) -> None:
 
 def test_an_engine_that_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a registry it is compared, shown and stored; what it does not have is nan, null, or said in words, never infinite."""
-    monkeypatch.setitem(pm.SOLVERS, "bold", odd_engines.prove_nothing)
-    monkeypatch.setitem(pm.BUDGET_SOLVERS, "bold", odd_engines.spend)
+    monkeypatch.setitem(SOLVERS, "bold", odd_engines.prove_nothing)
+    monkeypatch.setitem(BUDGET_SOLVERS, "bold", odd_engines.spend)
     at_lam, within = (compare(two_trees(), **goal, solvers=["bold"], isolate=False) for goal in ({"lam": LAM}, {"budget": 2.5}))
     for row in (at_lam.iloc[0], within.iloc[0]):
         assert (row.status, row.note) == ("feasible", "")
