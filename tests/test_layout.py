@@ -6,7 +6,6 @@ import ast
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
@@ -136,59 +135,51 @@ def test_names_are_imported_when_they_are_used() -> None:
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
-NEXT = ("plot", "plot_purchases", "report", "on_demand", "calls")
-"""Methods of answers that lead on to a picture, a page, or predictions on demand, whose walks say what calls take."""
+FILES = {
+    ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
+    for package in ALLOWED
+    for file in (ROOT / package).rglob("*.py")
+}
+"""The files of the four packages by their modules' names."""
 
-PACKAGE = Path(prunemodels.__file__).parent
+
+def modules_imported(file: Path) -> set[str]:
+    """Modules of the four packages that a file imports: at its top, in functions, and for types alike."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names & set(FILES) | ({str(node.module)} if names - set(FILES) else set())
+    return found & set(FILES)
 
 
-def imported(file: Path) -> set[str]:
-    """The folders of prunemodels that a file imports, wherever in it.
+def test_files_import_each_other_in_no_circle() -> None:
+    """There is an order of all files in which each imports earlier ones only, so each can be read after those it needs.
 
-    What a user may do next with an answer does not count: it is imported when its method is called. Nor do types.
+    Every import counts, wherever it stands. A package that a module lies in is imported with it, so it counts as well.
     """
-    tree = ast.parse(file.read_text())
-    methods = [node for part in ast.walk(tree) if isinstance(part, ast.ClassDef) for node in part.body]
-    nexts = [node for node in methods if isinstance(node, ast.FunctionDef) and node.name in NEXT]
-    typing = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
-    exempt = {id(node) for part in (*nexts, *typing) for node in ast.walk(part)}
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module and id(node) not in exempt]
-    paths = [str(node.module).split(".") for node in nodes]
-    return {path[1] for path in paths if path[0] == "prunemodels" and len(path) > 1 and (PACKAGE / path[1]).is_dir()}
+    graph: dict[str, set[str]] = {}
+    for module, file in FILES.items():
+        named = modules_imported(file)
+        around = {name.rsplit(".", k)[0] for name in named for k in range(1, name.count(".") + 1)}
+        # a package does not wait for itself while its modules are imported
+        graph[module] = {name for name in named | around if name != module and not module.startswith(f"{name}.")}
+    assert len(graph) > 300
+    list(TopologicalSorter(graph).static_order())  # raises for a circle, and names it
 
 
 def test_folders_import_each_other_in_no_circle() -> None:
-    """There is an order of the folders in which each imports from earlier ones only."""
-    folders = [folder for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()]
-    graph = {f.name: set[str]().union(*map(imported, f.rglob("*.py"))) - {f.name} for f in folders}
-    order = list(TopologicalSorter(graph).static_order())  # raises for a circle, and names it
-    assert order.index("models") < order.index("stages") < order.index("cascades") < order.index("evaluation")
-
-
-def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run at an import, those within conditions included, but for types."""
-    for statement in body:
-        if isinstance(statement, ast.If | ast.Try):
-            if not (isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING"):
-                yield from _top_level(statement.body)
-            yield from _top_level(statement.orelse)
-        else:
-            yield statement
-
-
-def test_modules_wait_for_each_other_in_no_circle() -> None:
-    """There is an order in which each module, with the packages around it, is imported after all that it imports.
-
-    So any of them can be imported first.
-    """
-    files = [file for package in ALLOWED for file in (ROOT / package).rglob("*.py")]
-    paths = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
-    graph: dict[str, set[str]] = {}
-    for path, file in paths.items():
-        imports = [s for s in _top_level(ast.parse(file.read_text()).body) if isinstance(s, ast.ImportFrom)]
-        modules = {str(s.module) for s in imports} | {f"{s.module}.{alias.name}" for s in imports for alias in s.names}
-        around = {m.rsplit(".", k)[0] for m in modules for k in range(1, m.count(".") + 1)}
-        # a package does not wait for itself while its modules are imported
-        graph[path] = {m for m in modules | around if m in paths and m != path and not path.startswith(f"{m}.")}
-    assert len(graph) > 400
-    list(TopologicalSorter(graph).static_order())  # raises for a circle, and names it
+    """Within every folder its files and folders have an order in which each imports from earlier ones only."""
+    folders = {module.rsplit(".", k)[0] for module in FILES for k in range(1, module.count(".") + 1)}
+    for folder in sorted(folders):
+        graph: dict[str, set[str]] = {}
+        for module, file in FILES.items():
+            if module.startswith(f"{folder}."):
+                child, *_ = module.removeprefix(f"{folder}.").split(".")
+                beside = (name.removeprefix(f"{folder}.") for name in modules_imported(file) if name.startswith(f"{folder}."))
+                graph.setdefault(child, set()).update({name.split(".")[0] for name in beside} - {child})
+        order = list(TopologicalSorter(graph).static_order())  # raises for a circle, and names it
+        if folder == "prunemodels":
+            assert order.index("models") < order.index("stages") < order.index("on_demand") < order.index("cascades")

@@ -4,15 +4,11 @@
     y_u <= y_v for every arc (u requires v),  y_v in {0, 1}                                                                (1)
 
 A pruning problem is a special case, in which splits require their parents and their purchases. Here a node may
-require any others. The optimal closures shrink as lambda grows, so one number for each node describes them all:
-
-    v is in the closure exactly for lambda < breakpoint of level_v                                                         (2)
-
-Where several closures are optimal, (2) describes the smallest. A node's level is at most the level of each node that it requires.
+require any others. The optimal closures shrink as lambda grows (`formulations.answers.closure_path`).
 
 In integers,
 
-    error of a closure = base_error - gain_unit * sum of gain[v] over its nodes                                            (3)
+    error of a closure = base_error - gain_unit * sum of gain[v] over its nodes                                            (2)
     cost of a closure  = base_cost + price_unit * sum of price[v] over its nodes                                           (4)
 
 A float stands for the shortest decimal that denotes it. If a unit is given, the float stands for the nearest whole multiple of
@@ -21,22 +17,18 @@ it. Integers have any length: nothing is rounded here, cuts round for themselves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.nested_rows import NestedRows, breakpoints_up_to, row_sums
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact, fraction
 from formulations.instance.numbers import PRODUCT_BITS, Multiples, whole_multiples
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NEAR = Fraction(1, 1000)
 """How far a float may be from a whole multiple of its unit, in that unit."""
@@ -46,7 +38,7 @@ NEAR = Fraction(1, 1000)
 class ClosureIntegers:
     """Gains and prices as integers with their units: int64 where their products fit a cut, else of any length, type object."""
 
-    # gain, price: shape (n,): in `gain_unit` of error (3) and in `price_unit` of cost (4).
+    # gain, price: shape (n,): in `gain_unit` of error (2) and in `price_unit` of cost (3).
     gain: NDArray[Any]
     price: NDArray[Any]
     # gain_unit, price_unit: exact units.
@@ -145,96 +137,6 @@ class ParametricClosure:
 
     def __repr__(self) -> str:
         return f"ParametricClosure({self.n} nodes, {self.tail.size} arcs)"
-
-
-@dataclass(frozen=True, eq=False)
-class ClosureCertificate:
-    """A flow on the arcs that proves a path optimal for every lambda >= 0 at once, up to its gap.
-
-    If `tail[k]` and `head[k]` have the same level, an error of ``flow[k] * unit[level]`` goes from the tail, which requires, to
-    the head, which is required. Other arcs have no flow. Then every node of a level between 0 and the last one is worth 0 at its
-    breakpoint, up to its part of the gap. `unit` has one number for each level, ``len(breakpoints) + 1`` in all.
-    """
-
-    flow: NDArray[np.int64]
-    unit: tuple[Fraction, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class ClosurePath(NestedRows):
-    """The optimal closures for all lambda >= 0, the largest first: row k is optimal on [lam[k], lam[k + 1]].
-
-    Parameters
-    ----------
-    level
-        int32, shape (n,): see (2). 0: never in the closure; ``len(breakpoints)``: in the closure for every lambda.
-    breakpoints
-        ascending, in the units of (1); the first is 0.
-    certificate
-        proof of optimality for all lambda.
-    gap
-        by how much a row can miss the optimum of (1), at any lambda: what the cuts rounded away; 0 where numbers fit 61 bits.
-        Where it is above 0, the smallest optimum is that up to the gap, too.
-    """
-
-    problem: ParametricClosure
-    level: NDArray[np.int32]
-    breakpoints: tuple[Fraction, ...]
-    certificate: ClosureCertificate | None = None
-    stats: Mapping[str, float] = field(default_factory=dict)
-    gap: float = 0.0
-
-    parameter_name, answer = "lambda", "closure"
-
-    @cached_property
-    def lam(self) -> NDArray[np.float64]:
-        """Lambda from which on each row is optimal."""
-        return np.array([float(b) for b in self.breakpoints])
-
-    @property
-    def parameter(self) -> NDArray[np.float64]:
-        """The number that each row belongs to: `lam`."""
-        return self.lam
-
-    def kept(self, k: int) -> NDArray[np.bool_]:
-        """bool, shape (n,): the closure of row k (negative k count from the end)."""
-        return np.asarray(self.level > self.place(k))
-
-    @property
-    def of_nothing(self) -> tuple[Fraction, Fraction]:
-        """Error and cost of the empty closure."""
-        return self.problem.integers.base_error, self.problem.integers.base_cost
-
-    @cached_property
-    def integer_cost(self) -> tuple[int, ...]:
-        """Cost of each row beyond that of the empty closure, in units of ``problem.integers.price_unit``."""
-        return tuple(row_sums(len(self), self.level, self.problem.integers.price).tolist())
-
-    @cached_property
-    def integer_gain(self) -> tuple[int, ...]:
-        """By how much the error of each row is below that of the empty closure, in ``problem.integers.gain_unit``."""
-        return tuple(row_sums(len(self), self.level, self.problem.integers.gain).tolist())
-
-    @property
-    def units(self) -> tuple[Fraction, Fraction]:
-        """Of an integer gain and an integer price."""
-        return self.problem.integers.gain_unit, self.problem.integers.price_unit
-
-    @cached_property
-    def n_kept(self) -> NDArray[np.int64]:
-        """Nodes in the closure of each row."""
-        return row_sums(len(self), self.level, np.ones(self.level.size, dtype=np.int64))
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a closure: its lambda, cost, error, number of nodes."""
-        return super().to_frame().assign(nodes=self.n_kept)
-
-    def row_at_lam(self, lam: float | Fraction) -> int:
-        """The row of the smallest optimum at lambda >= 0: a fraction is compared exactly, a float with rounded breakpoints."""
-        return breakpoints_up_to(lam, self.breakpoints, inclusive=True) - 1
-
-    def __repr__(self) -> str:
-        return f"ClosurePath({len(self)} breakpoints, {self.ends})"
 
 
 def _nodes(given: object, name: str, n: int) -> NDArray[np.int32]:

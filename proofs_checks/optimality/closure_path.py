@@ -54,8 +54,9 @@ from typing import Any
 
 import numpy as np
 
+from formulations.answers.closure_path import ClosureCertificate, ClosurePath
 from formulations.arguments import checked
-from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
+from formulations.instance.parametric_closure import ParametricClosure
 from proofs_checks.optimality.path_evidence import check_breakpoints, read_levels
 from proofs_checks.optimality.path_optimality import check_column, suffixes
 from proofs_checks.optimality.recount import Refuted, shown

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from formulations.answers.closure_path import ClosurePath
 from formulations.arguments import Count, Seed, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Task
-from formulations.instance.parametric_closure import ClosurePath
 from prunemodels.cascades.learning import (
     CrossFitted,
     ExitSample,

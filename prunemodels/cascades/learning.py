@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from formulations.instance.parametric_closure import ClosurePath, ParametricClosure
+from formulations.answers.closure_path import ClosurePath
+from formulations.instance.parametric_closure import ParametricClosure
 from prunemodels.stages.doubt import Doubt
 from prunemodels.stages.policy import Cut, ExitPolicy, levels, prices_of_cost, thresholds
 from prunemodels.stages.stacking import Stack, calibrated

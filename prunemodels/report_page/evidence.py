@@ -22,10 +22,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.closure_path import ClosurePath
 from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.instance.parametric_closure import ClosurePath
 from proofs_checks import check_closure_path
 from proofs_checks.optimality.path_optimality import check_path
 from proofs_checks.optimality.relaxation import check_relaxation

@@ -34,8 +34,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.closure_path import ClosureCertificate, ClosurePath
 from formulations.arguments import checked
-from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
+from formulations.instance.parametric_closure import ParametricClosure
 from formulations.long_steps import interruption_as_error
 from solvers.closures.cut import FlowNetwork
 from solvers.closures.grids import TOTAL_BITS
