@@ -376,6 +376,6 @@ def test_price_sharing_is_warmed_up_with_rounds(monkeypatch: pytest.MonkeyPatch)
     rounds: list[int] = []
     real = Run.round
     monkeypatch.setattr(Run, "round", lambda run: (rounds.append(1), real(run))[1])
-    processes._warm_up(pm.engines.price_sharing)
+    processes._warm_up(SOLVERS["price_sharing"])
     assert len(rounds) >= 10
-    processes._warm_up(pm.engines.min_cut)
+    processes._warm_up(SOLVERS["min_cut"])
