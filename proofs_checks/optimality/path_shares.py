@@ -6,8 +6,8 @@ See `formulations.answers.pruning_path.PathShares`. With U the purchase's users 
     the last split of U pays S less the other shares                                                                      (2)
     moves: from the share of one user of U to that of another                                                              (3)
 
-Shares add up to S by (2), and moves change no sum. So what is left to check is that none is negative: (1) is none as weights are
-above 0, (2) and (3) are looked at.
+By (2) the shares of a purchase add up to S, and moves change no sum. What remains to be checked is that no share is negative.
+Those of (1) are not, because weights are above 0. Those of (2), and all shares after the moves, are looked at.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ class Shares:
             raise Refuted(
                 f"the shares of {self._recount.name(mine.start + int(np.argmax(left_over < 0)))} are more than its price"
             )
-        bearing = np.flatnonzero(left_over)
-        np.add.at(self._sums, last[bearing], left_over[bearing])
-        bearing = bearing[moved[bearing]]
-        self._moves.add_shares(mine.start + bearing, last[bearing], left_over[bearing])
+        with_rest = np.flatnonzero(left_over)
+        np.add.at(self._sums, last[with_rest], left_over[with_rest])
+        with_rest = with_rest[moved[with_rest]]
+        self._moves.add_shares(mine.start + with_rest, last[with_rest], left_over[with_rest])
 
     def _paying(self, item: int, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """The usage arcs of an item whose split is of the level of their purchase."""

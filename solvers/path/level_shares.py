@@ -183,6 +183,7 @@ def _own(usage, level, highest, own, portion):  # type: ignore[no-untyped-def]
         block_rows = rows[b * size : min((b + 1) * size, n_rows)]
         for g in range(portion.item, portion.last_item):
             m = item[begins[g]]
+            # the level of each row's purchase of this item
             if not once[m]:
                 for i in range(block_rows.shape[0]):
                     top[i] = highest[m * n_rows + block_rows[i]]
@@ -191,9 +192,11 @@ def _own(usage, level, highest, own, portion):  # type: ignore[no-untyped-def]
                 if once[m]:
                     count[b, k] = b == 0 and highest[once.shape[0] * n_rows + m] == mine
                     continue
+                # the second time, slices with all of their rows or none need no list
                 n_users = stop[b, h] - start[b, h]
                 if own_place.shape[0] > 0 and count[b, k] in (0, n_users):
                     continue
+                # the rows of the slice whose purchase is of the split's level
                 found = 0
                 p = tree_of[h] * n_rows + b * size
                 for i in places[p + start[b, h] : p + stop[b, h]]:

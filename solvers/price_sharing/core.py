@@ -180,6 +180,7 @@ def _divide(usage, prices, keys, found, lists, n_before, flow, rows, left, class
         m, first_class, last_class = usage.item[begin], lists.classes[g * n_blocks], lists.classes[(g + 1) * n_blocks]
         if first_class == last_class:
             continue
+        # find the class of each row and its price again, block by block
         if not usage.once[m]:
             for b in range(n_blocks):
                 s = g * n_blocks + b
@@ -193,6 +194,7 @@ def _divide(usage, prices, keys, found, lists, n_before, flow, rows, left, class
                         place = found.place[found.first_row[i]]
                         class_of[block_rows[i]] = lists.classes[s] - first_class + place if place >= 0 else -1
                         unpaid[block_rows[i]] = price_for_row(prices, m, block_rows[i])
+        # user by user: read its flow to each class, and let each purchase take what it can, up to its price
         for k in range(begin, end):
             u, q = usage.split[k], rows.first[k]
             while flow.unread[u] < flow.stop[u] and flow.head[flow.unread[u]] < n_before + last_class:

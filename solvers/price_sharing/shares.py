@@ -224,10 +224,12 @@ def _share_slices(usage, prices, weight, portion, charge):  # type: ignore[no-un
             omega[i] = prices.weight[block_rows[i]]
         for g in range(portion.item, portion.last_item):
             m = item[begins[g]]
+            # an item that is paid once is one purchase, which the first block deals with
             if once[m]:
                 if b == 0:
                     _share_once(split[begins[g] : begins[g + 1]], price_once(prices, m), weight, charge)
                 continue
+            # the item's users in this block, and their arcs
             count = arcs = 0
             for k in range(begins[g], begins[g + 1]):
                 h = node[split[k]]
@@ -238,6 +240,7 @@ def _share_slices(usage, prices, weight, portion, charge):  # type: ignore[no-un
                     last[count] = first[count] + n_users
                     arcs += n_users
                     count += 1
+            # row by row, or only the rows that the arcs meet
             users = user[:count]
             if arcs * ROWS_PER_ARC < block_rows.shape[0]:
                 _share_few(m, places, users, first, last, rate, block_rows, prices, weight, charge)
@@ -342,6 +345,7 @@ def _bill_slices(usage, prices, level, total):  # type: ignore[no-untyped-def]
         block_rows = rows[first : min(first + size, n_rows)]
         for g in range(begins.shape[0] - 1):
             m = item[begins[g]]
+            # an item that is paid once is one purchase, which the first block deals with
             if once[m]:
                 if b == 0:
                     top = np.int32(0)
@@ -349,6 +353,7 @@ def _bill_slices(usage, prices, level, total):  # type: ignore[no-untyped-def]
                         top = max(top, level[split[k]])
                     total[top] += price_once(prices, m)
                 continue
+            # the highest level of the users of each row's purchase
             needed = False
             for k in range(begins[g], begins[g + 1]):
                 h, user_level = node[split[k]], level[split[k]]
@@ -356,6 +361,7 @@ def _bill_slices(usage, prices, level, total):  # type: ignore[no-untyped-def]
                     needed = True
                     for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
                         highest[i] = max(highest[i], user_level)
+            # add the prices at these levels, and clear them for the next item
             if needed:
                 for i in range(block_rows.shape[0]):
                     if highest[i] > 0:

@@ -181,6 +181,7 @@ def label_all(net, flows, work):  # type: ignore[no-untyped-def]
                 if label[v] < never:
                     continue
                 found = False
+                # a split: up to its parent, to its purchases, or back to a child that hands something up
                 if v < k:
                     found = parent[v] >= 0 and label[parent[v]] < further
                     a, last = first_arc[v], first_arc[v + 1]
@@ -191,6 +192,7 @@ def label_all(net, flows, work):  # type: ignore[no-untyped-def]
                     while c < last and not found:
                         found = parent_flow[child[c]] > 0 and label[child[c]] < further
                         c += 1
+                # a purchase: back to a user that pays for it
                 else:
                     q, last = first_user[v - k], first_user[v - k + 1]
                     while q < last and not found:
@@ -204,6 +206,7 @@ def label_all(net, flows, work):  # type: ignore[no-untyped-def]
             # from each vertex of the level go back along the arcs that are residual towards it
             for i in range(begin, end):
                 v = queue[i]
+                # to a purchase: from all of its users
                 if v >= k:
                     for q in range(first_user[v - k], first_user[v - k + 1]):
                         u = user[q]
@@ -212,6 +215,7 @@ def label_all(net, flows, work):  # type: ignore[no-untyped-def]
                             queue[reached] = u
                             reached += 1
                     continue
+                # to a split: from its children, from its parent if it hands something up, from the purchases that it pays for
                 for c in range(first_child[v], first_child[v + 1]):
                     u = child[c]
                     if label[u] == never:
@@ -230,6 +234,7 @@ def label_all(net, flows, work):  # type: ignore[no-untyped-def]
                             label[u] = further
                             queue[reached] = u
                             reached += 1
+        # the next level, with the arcs of its vertices
         begin, further, level_arcs = end, further + 1, 0
         for i in range(end, reached):
             v = queue[i]
@@ -383,6 +388,7 @@ def reached_by_excess(net, flows, seen, queue):  # type: ignore[no-untyped-def]
     _, usage_flow_by_user, parent_flow, balance = flows
     k, count, done = parent.shape[0], 0, 0
     for v in range(balance.shape[0]):
+        # breadth first, from the vertices with excess
         seen[v] = balance[v] > 0
         if seen[v]:
             queue[count] = v
@@ -390,6 +396,7 @@ def reached_by_excess(net, flows, seen, queue):  # type: ignore[no-untyped-def]
     while done < count:
         v = queue[done]
         done += 1
+        # from a purchase back to the users that pay for it
         if v >= k:
             for q in range(first_user[v - k], first_user[v - k + 1]):
                 if usage_flow_by_user[q] > 0 and not seen[user[q]]:
@@ -397,6 +404,7 @@ def reached_by_excess(net, flows, seen, queue):  # type: ignore[no-untyped-def]
                     queue[count] = user[q]
                     count += 1
             continue
+        # from a split to its parent, to children that hand something up, and to its purchases
         u = parent[v]
         if u >= 0 and not seen[u]:
             seen[u] = True

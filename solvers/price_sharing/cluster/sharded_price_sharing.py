@@ -29,6 +29,7 @@ from solvers.closures.cut import Ties
 from solvers.closures.duals import bound_of_closure
 from solvers.closures.integer_objective import IntegerObjective
 from solvers.price_sharing.checkpoint import Scores
+from solvers.price_sharing.cluster.row_shard import RowShard
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
 from solvers.price_sharing.loop import StopRule, interruption_explained, run_to_goal
@@ -215,7 +216,7 @@ def _solution(problem: ShardedProblem, run: Run, lam: float, stopped: StopReason
     ints = driver.numbers
     # The driver pays for the items that are paid once, and for evaluation; the shards' rows pay for the others.
     once = int(ints.price[driver.usage.once(kept)].sum()) * int(ints.weight.sum())
-    bill = once + problem.shards.bill(kept, ints.price) + int(ints.evaluation[kept].sum())
+    bill = once + sum(problem.shards.ask(RowShard.bill, kept, ints.price)) + int(ints.evaluation[kept].sum())
     roots = driver.roots_error
     error, cost = roots - int(ints.gain[kept].sum()) * ints.gain_unit, bill * ints.price_unit
     # True at `lam` too: `objective.lam` is at most a little below it, and nothing is dearer there.

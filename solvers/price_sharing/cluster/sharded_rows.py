@@ -28,7 +28,7 @@ from solvers.closures.cut import Ties, merged_cut
 from solvers.closures.integer_objective import IntegerObjective, fitting_objective
 from solvers.closures.subproblem import subproblem
 from solvers.price_sharing.checkpoint import problem_fingerprint
-from solvers.price_sharing.cluster.row_shard import ShardArcs, ShardOpened
+from solvers.price_sharing.cluster.row_shard import RowShard, ShardArcs, ShardOpened
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 from solvers.price_sharing.core import SolvedCore, cut_from_shares
 from solvers.price_sharing.params import ClusterParams, SharingParams
@@ -96,48 +96,63 @@ class ShardedRows:
 
     def workers_have_memory(self) -> bool:
         """Whether each machine has the memory for the lists that its workers make of their parts of the core."""
-        return self.shards.have_memory_for_arcs()
+        needed: dict[str, int] = {}
+        free: dict[str, float] = {}
+        for shard in self.shards.ask(RowShard.memory_for_arcs):
+            needed[shard.machine] = needed.get(shard.machine, 0) + shard.needed
+            bytes_free = math.inf if shard.free is None else shard.free
+            free[shard.machine] = min(free.get(shard.machine, math.inf), bytes_free)
+        return all(needed[machine] <= free[machine] for machine in needed)
 
     def fingerprint(self) -> str:
         """The driver's instance and the digest of all shards' rows; it does not depend on how the rows are divided."""
-        return problem_fingerprint(self.problem.driver, self.problem.n_rows.sum(), self.shards.row_digest())
+        digest = sum(self.shards.ask(RowShard.row_digest)) % 2**64
+        return problem_fingerprint(self.problem.driver, self.problem.n_rows.sum(), digest)
 
     def open(self, is_open: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None, base: int = 0) -> None:
         """Begin anew with these open splits, and nothing fixed: what is paid is the shards' to note."""
         assert paid is None
         assert base == 0
         self.driver.open(is_open)
-        self.opened = self.shards.open(self.objective.item_price, is_open)
+        self.opened = _added_up(self.shards.tell(1, RowShard.open, self.objective.item_price, is_open))
 
     def fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
         """Fix open splits in or out."""
         self.driver.fix(kept, out)
-        self.opened = self.shards.fix(kept, out)
+        self.opened = _added_up(self.shards.tell(None, RowShard.fix, kept, out))
 
     def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
         """What each open split is charged at these scores, up to rounding."""
         charge = self.driver.charges(score)
-        self.shards.add_charges(score, charge)
+        for theirs in self.shards.ask(RowShard.charges, score):
+            charge += theirs
         return charge
 
     def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
         """Integers that are at most the charges of some feasible shares: driver and shards each round down by themselves."""
         charge = self.driver.integer_charges(score)
-        self.shards.add_integer_charges(score, charge)
+        for theirs in self.shards.ask(RowShard.integer_charges, score):
+            charge += theirs
         return charge
 
     def level_bills(self, level: NDArray[np.int32], top: int) -> list[int]:
         """What the purchases cost whose highest user is at each level."""
-        own, theirs = self.driver.level_bills(level, top), self.shards.level_bills(level, top)
-        return [a + b for a, b in zip(own, theirs, strict=True)]
+        bills = [self.driver.level_bills(level, top), *self.shards.ask(RowShard.level_bills, level, top)]
+        return [sum(at_level) for at_level in zip(*bills, strict=True)]
 
     def closure_value(self, keep: NDArray[np.bool_]) -> int:
         """Integer value of a closure of the open splits."""
-        return self.driver.closure_value(keep) - self.shards.level_bills(keep.astype(np.int32), 1)[1]
+        bills = self.shards.ask(RowShard.level_bills, keep.astype(np.int32), 1)
+        return self.driver.closure_value(keep) - sum(bill[1] for bill in bills)
 
     def solve_core(self, score: NDArray[np.float32], ties: Ties) -> SolvedCore:
         """Gather the usage arcs of the open splits, and cut them here, from their shares."""
         return _solve_gathered_core(self.problem, self.remaining, score, ties)
+
+
+def _added_up(opened: list[ShardOpened]) -> ShardOpened:
+    """Sums over the shards, which need the same items."""
+    return ShardOpened(sum(o.n_arcs for o in opened), sum(o.paid for o in opened))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +167,7 @@ class GatheredArcs:
 def gather(problem: ShardedProblem, remaining: Remaining) -> GatheredArcs:
     """The usage arcs of the open splits: those of all shards, and the driver's own."""
     n_rows = int(problem.n_rows.sum())
-    parts = [*problem.shards.usage_arcs(), _paid_once(remaining)]
+    parts = [*problem.shards.ask(RowShard.usage_arcs), _paid_once(remaining)]
     first_rows = np.concatenate([[0], np.cumsum(problem.n_rows)[:-1], [0]]).tolist()
     first_arcs = np.cumsum([0, *(part.tail.size for part in parts)]).tolist()
     total, charges = first_arcs[-1], charges_of(problem.driver.ensemble, problem.driver.costs)

@@ -26,6 +26,7 @@ from solvers.price_sharing.cluster import (
     shard_recipes,
     sharded_price_sharing,
 )
+from solvers.price_sharing.cluster.row_shard import RowShard
 from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
 from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.remaining import all_open
@@ -80,7 +81,7 @@ def test_whole_charges_never_exceed_the_prices(seed: int, in_parts: bool) -> Non
     if in_parts:
         sharded = parted(problem, 3)
         at = sharded_objective(sharded, Fraction(1, 7))
-        sharded.shards.open(at.item_price, is_open)
+        sharded.shards.tell(1, RowShard.open, at.item_price, is_open)
     left = all_open(at, is_open)
     arcs = problem.usage.arcs()
     price = integer_objective(problem, Fraction(1, 7)).refined().prices(np.arange(problem.usage.n_purchases, dtype=np.int32))
