@@ -19,9 +19,9 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.stored_arrays import fingerprint
 from prunemodels.cascades.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable
-from prunemodels.cascades.chains import FEW_ITEMS, FEWEST_ROWS, FORK, all_sets, best_orders, with_regions
+from prunemodels.cascades.chains import all_sets, best_orders, with_regions
 from prunemodels.cascades.elimination import ItemSet, SetSearch, eliminate, grow, mean_loss
-from prunemodels.cascades.exit_path import LEVELS, MOST_STAGES, Doubts
+from prunemodels.cascades.exit_path import Doubts
 from prunemodels.cascades.fitting import (
     Judged,
     StagePlan,
@@ -31,19 +31,15 @@ from prunemodels.cascades.fitting import (
     is_unfitted,
     judged_fold,
 )
+from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample
 from prunemodels.points import Rule
+from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.set_stages import SetStages, check_named_columns, predictions_of
 from prunemodels.stages.stages import losses
-from prunemodels.stages.table_preparation import MANY_ROWS, stage_models
-
-SEARCHED_ROWS = 10_000
-"""Largest number of training rows for the models of the search for sets; the stages are fitted on all rows."""
-
-FORKED = -2
-"""Place of the order that a tree of sets is made from; the last one is backward elimination."""
+from prunemodels.stages.table_preparation import stage_models
 
 
 class _BudgetCascade(Cascade):
@@ -62,7 +58,7 @@ class _BudgetCascade(Cascade):
         validation_fraction: float | None = None,
         stack: bool = True,
         doubt: Doubts = "auto",
-        n_levels: int = LEVELS,
+        n_levels: int = PARAMS.levels,
         n_jobs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -86,9 +82,9 @@ class _BudgetCascade(Cascade):
 
     def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
         """Find nested sets of items, and fit a model for each."""
-        if not 2 <= self.n_stages <= MOST_STAGES:
+        if not 2 <= self.n_stages <= PARAMS.most_stages:
             raise InvalidInputError(
-                f"n_stages is {self.n_stages}; give a number from 2 to {MOST_STAGES:,}, since one stage has no exit"
+                f"n_stages is {self.n_stages}; give a number from 2 to {PARAMS.most_stages:,}, since one stage has no exit"
             )
         sample, items, classes, held_out = training.sample, training.items, training.classes, training.held_out
         self._seed = training.seed
@@ -100,13 +96,16 @@ class _BudgetCascade(Cascade):
         divided = (
             [(sample, held_out)] if isinstance(held_out, Sample) else [(sample.take(a), sample.take(b)) for a, b in held_out]
         )
-        parts = [(train.take(rng.permutation(len(train))[:SEARCHED_ROWS]), other) for train, other in divided]
-        models = self._ranked(parts, training, models)[: 2 if len(sample) >= MANY_ROWS else None]
+        parts = [(train.take(rng.permutation(len(train))[: PARAMS.searched_rows]), other) for train, other in divided]
+        models = self._ranked(parts, training, models)[: 2 if len(sample) >= STAGE_PARAMS.many_rows else None]
         priced = int((items.price > 0).sum())
-        every_set = priced <= FEW_ITEMS and priced < self.n_stages
-        enough = self.numeric_ and len(divided) == 1 and len(divided[0][0]) >= FEWEST_ROWS
+        every_set = priced <= PARAMS.few_items and priced < self.n_stages
+        enough = self.numeric_ and len(divided) == 1 and len(divided[0][0]) >= PARAMS.fewest_rows_to_part
         branches = not every_set and enough and not items.paid_once.any()
-        sets, orders = all_sets(items) if every_set else self._search(parts, training, models[0], branches)
+        if every_set:
+            (sets, orders), forked = all_sets(items), None
+        else:
+            sets, orders, forked = self._search(parts, training, models[0], branches)
         plans = [
             StagePlan(models[0] if s.features.size else None, s.features, models[1:] if s.features.size else ()) for s in sets
         ]
@@ -117,8 +116,8 @@ class _BudgetCascade(Cascade):
             mean = [float(np.average(losses(value, truth), weights=weights)) for value in judged.table.value]
             self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
         chains = best_orders(judged, orders)
-        if branches:
-            parted = with_regions(chain_of(judged, orders[FORKED]), training, models[0])
+        if forked is not None:
+            parted = with_regions(chain_of(judged, forked), training, models[0])
             chains += [] if parted is None else [parted]
         return chains
 
@@ -133,10 +132,11 @@ class _BudgetCascade(Cascade):
 
     def _search(
         self, parts: Sequence[tuple[Sample, Sample]], training: Training, model: Any, branches: bool
-    ) -> tuple[list[ItemSet], list[NDArray[np.int64]]]:
+    ) -> tuple[list[ItemSet], list[NDArray[np.int64]], NDArray[np.int64] | None]:
         """The sets of items that have a model, and the orders in which they follow each other; sets `item_sets_`.
 
-        With `branches` one chain grows up to the fork and is then joined with the elimination: that of the place `FORKED`.
+        With `branches` one of these chains grows up to the fork, and is then joined with the elimination. It is also returned by
+        itself, as the one that is to part; without `branches` None.
         """
         items, classes = training.items, training.classes
         search = SetSearch([judged_fold(model, a, b, classes, self._seed) for a, b in parts], items, classes)
@@ -152,11 +152,12 @@ class _BudgetCascade(Cascade):
         every = {s.items.tobytes(): s for s in (*found, *(s for some in grown for s in some))}
         self.item_sets_ = _listed(every.values(), items)
         backward = spread_out(found[::-1], items.price, self.n_stages)
-        starts = [*grown, grown[0][: FORK + 1]] if branches else grown
+        starts = [*grown, grown[0][: PARAMS.fork + 1]] if branches else grown
         forward = [spread_out(joined(some, backward), items.price, self.n_stages) for some in starts]
         sets = {s.items.tobytes(): s for chain in (backward, *forward) for s in chain}
         place = {key: k for k, key in enumerate(sets)}
-        return list(sets.values()), [np.array([place[s.items.tobytes()] for s in chain]) for chain in (*forward, backward)]
+        orders = [np.array([place[s.items.tobytes()] for s in chain]) for chain in (*forward, backward)]
+        return list(sets.values()), orders, orders[len(grown)] if branches else None
 
     def _ranked(self, parts: Sequence[tuple[Sample, Sample]], training: Training, models: Sequence[Any]) -> tuple[Any, ...]:
         """The models by held-out loss on all columns of the first part, the best first; the forest, which is slow, stays last."""

@@ -33,11 +33,12 @@ from prunemodels.cascades.fitting import (
 from prunemodels.models.costs import column_prices
 from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
 from prunemodels.points import Rule
+from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import Decision, ExitPolicy, decide
 from prunemodels.stages.raw_tables import cascade_sample, raw_rows, reads_raw_columns
 from prunemodels.stages.set_stages import SetStages
 from prunemodels.stages.staged_model import StagedModel
-from prunemodels.stages.stages import WITHIN, PricedStages, Stages, table_of
+from prunemodels.stages.stages import PricedStages, Stages, table_of
 
 
 class Cascade(BaseEstimator):  # type: ignore[misc]
@@ -322,7 +323,7 @@ def check_affordable(budget: Price | None, cheapest: float, what: str) -> None:
 
     `cheapest`: the price of the cheapest way to know anything.
     """
-    if budget is not None and exact(budget, "budget") < exact(cheapest, "cheapest") * (1 - Fraction(WITHIN)):
+    if budget is not None and exact(budget, "budget") < exact(cheapest, "cheapest") * (1 - Fraction(STAGE_PARAMS.rounding)):
         raise InvalidInputError(f"budget is {budget}, and {what} costs {cheapest:g}; give at least that")
 
 

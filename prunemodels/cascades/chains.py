@@ -10,7 +10,7 @@ and the best chains at a dozen prices lam are kept. With many items there are tw
 sets that grow forward from what is free and then join those of the elimination.
 
 With many rows there is also a tree of sets: after the first purchases, rows buy what helps in their region.
-A chain of stages has a fork, the first stage with `FORK` purchases. A small decision tree on the columns of the fork divides the
+A chain of stages has a fork, the first stage with two purchases. A small decision tree on the columns of the fork divides the
 rows into regions. In each region backward elimination on the region's rows orders the purchases between the fork and a stage that
 has bought some ten items; there the regions meet again:
 
@@ -42,6 +42,7 @@ from formulations.instance.routing import n_examples
 from prunemodels.cascades.elimination import ItemSet, SetSearch, eliminate
 from prunemodels.cascades.fitting import Judged, StagePlan, Training, chain_of, fit_stage, judged_fold
 from prunemodels.cascades.learning import judged_losses
+from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample
 from prunemodels.stages.policy import least_objective
@@ -51,33 +52,6 @@ from prunemodels.stages.stages import table_of
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 """Places of sets, or columns."""
-
-FEW_ITEMS = 5
-"""With at most this many priced items, every set of them has a model."""
-
-MOST_CHAINS = 6
-"""Largest number of chains whose policies are learned."""
-
-SCORED_ROWS = 2_000
-"""Largest number of rows by which many chains are scored."""
-
-PRICES_TRIED = 12
-"""Number of prices of cost in (1)."""
-
-FEWEST_ROWS = 20_000
-"""With fewer training rows there are no regions: each needs rows to choose its purchases by."""
-
-FORK = 2
-"""Number of purchases after which rows part."""
-
-MEETING = 16
-"""Number of purchases from which on there is one set for all again."""
-
-REGIONS = 6
-"""Largest number of regions."""
-
-SEARCHED_ROWS = 10_000
-"""Largest number of training rows of a region from which its purchases are ordered."""
 
 
 def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Places]]:
@@ -106,14 +80,14 @@ def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Places]]:
 
 
 def best_orders(judged: Judged[SetStages], orders: Sequence[Places]) -> list[Judged[SetStages]]:
-    """The chains that policies are learned for: at most `MOST_CHAINS`.
+    """The chains that policies are learned for: at most `CascadeParams.most_chains`.
 
     `judged`: a model of every set. `orders`: places of the sets.
     """
     everything = judged.stages
     orders = list({order.tobytes(): order for order in orders}.values())
-    if len(orders) > MOST_CHAINS:
-        rows = np.random.RandomState(0).permutation(len(judged.rows))[:SCORED_ROWS]
+    if len(orders) > PARAMS.most_chains:
+        rows = np.random.RandomState(0).permutation(len(judged.rows))[: PARAMS.scored_rows]
         table, weights = judged.table.take(rows), judged.rows.weights[rows]
         truth = class_numbers(everything.classes, judged.rows.y, len(judged.rows))[rows]
         doubt = np.zeros(table.value.shape[:2]) if everything.classes is None else 1.0 - table.value.max(axis=2)
@@ -123,7 +97,7 @@ def best_orders(judged: Judged[SetStages], orders: Sequence[Places]) -> list[Jud
 
 
 def best_chains(chains: Sequence[Places], costs: Sequence[Floats], loss: Floats, doubt: Floats, weights: Floats) -> list[int]:
-    """Places of at most `MOST_CHAINS` chains: those of least (1) at most prices of cost.
+    """Places of at most `CascadeParams.most_chains` chains: those of least (1) at most prices of cost.
 
     `costs`: for each chain, shape (its stages,): what a row has paid by each stage. `loss`, `doubt`: shape (sets, N): judged
     losses and doubts.
@@ -135,7 +109,7 @@ def best_chains(chains: Sequence[Places], costs: Sequence[Floats], loss: Floats,
     ])  # fmt: skip
     above = scores - scores.min(axis=0)
     kept: list[int] = []
-    while len(kept) < MOST_CHAINS:  # the chain that lowers the least score of those kept by most
+    while len(kept) < PARAMS.most_chains:  # the chain that lowers the least score of those kept by most
         best = above[kept].min(axis=0) if kept else above.max(axis=0)
         after = np.minimum(best, above).sum(axis=1)
         after[kept] = np.inf
@@ -150,7 +124,7 @@ def _prices(chains: Sequence[Places], costs: Sequence[Floats], loss: Floats) -> 
     steps = [(loss[c[0]] - loss[c[1:]]) / np.maximum(p[1:] - p[0], 1e-12) for c, p in zip(chains, costs, strict=True)]
     top = max(float(step.max(initial=0.0)) for step in steps)
     low = max(overall / 10, 1e-12)
-    return np.geomspace(low, max(3 * top, 10 * low), PRICES_TRIED)
+    return np.geomspace(low, max(3 * top, 10 * low), PARAMS.prices_tried)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,12 +167,12 @@ def with_regions(judged: Judged[SetStages], training: Training, model: Any) -> J
         train = train.take(training.held_out[0][0])  # with several folds, each would have regions of its own
     priced = stages.items.price > 0
     purchases = (stages.bought() & priced).sum(axis=1)
-    fork, meeting = (int(np.searchsorted(purchases, wanted)) for wanted in (FORK, MEETING))
+    fork, meeting = (int(np.searchsorted(purchases, wanted)) for wanted in (PARAMS.fork, PARAMS.meeting))
     between = range(fork + 1, min(meeting, stages.n_stages - 1))
     if not len(between) or not stages.features[fork].size:
         return None
     grown = (DecisionTreeRegressor if classes is None else DecisionTreeClassifier)(
-        max_leaf_nodes=REGIONS, min_samples_leaf=max(1, len(train) // 20), random_state=seed
+        max_leaf_nodes=PARAMS.regions, min_samples_leaf=max(1, len(train) // 20), random_state=seed
     )
     at_fork = stages.features[fork]
     router = grown.fit(
@@ -239,7 +213,7 @@ def _sets_of(
     prices = [Fraction(0) if has else price for has, price in zip(bought[fork], items.prices, strict=True)]
     free = replace(items, prices=tuple(prices))
     train, held_out = rows
-    some = train.take(np.random.RandomState(seed).permutation(len(train))[:SEARCHED_ROWS])
+    some = train.take(np.random.RandomState(seed).permutation(len(train))[: PARAMS.searched_rows])
     part = judged_fold(model, some, held_out, classes, seed)
     found = eliminate(SetSearch([part], free, classes), seed, lambda _: None, start=bought[meeting])[::-1]
     counts = np.array([int((s.items & (items.price > 0)).sum()) for s in found])

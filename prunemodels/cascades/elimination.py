@@ -24,6 +24,7 @@ from scipy import sparse
 from formulations.checkpoints import Checkpoint
 from formulations.instance.cost_items import CostItems
 from formulations.stored_arrays import stored_array, whole_number
+from prunemodels.cascades.params import PARAMS
 from prunemodels.models.labelled_samples import Sample
 from prunemodels.stages.set_stages import columns_of, predictions_of
 from prunemodels.stages.stages import losses
@@ -42,30 +43,6 @@ def log_sets(log: Checkpoint, sets: Sequence[NDArray[np.bool_]]) -> None:
     """Write the sets, all of them or none."""
     log.save({"items": np.concatenate(sets)}, sets=len(sets))
 
-
-SEVERAL_ABOVE = 16
-"""With more items than this, several are dropped at once."""
-
-DROPPED_SHARE = 0.15
-"""Share of the items that is then dropped."""
-
-MEASURED_UP_TO = 12
-"""With at most this many items, training again decides."""
-
-N_MEASURED = 3
-"""Number of items that are then measured: those that by shuffling matter least for their price."""
-
-MOST_GROWN = 6
-"""Number of sets that grow forward."""
-
-MOST_PURCHASES = 16
-"""Largest number of purchases from which they grow."""
-
-MOST_PARTS = 3
-"""Largest number of divisions of the examples by which sets are found."""
-
-SHUFFLED_ROWS = 4_000
-"""Largest number of held-out rows by which shuffled columns are judged."""
 
 Trainer = Callable[[NDArray[np.int64]], Any]
 """Columns -> a model fitted on them."""
@@ -129,7 +106,7 @@ def grow(search: SetSearch, eliminated: Sequence[ItemSet], dearest: float = np.i
     for s in eliminated[::-1]:  # the smallest set first
         masks = [search.needs[f] for f in s.features if 0 < search.needs[f] @ items.price <= dearest]
         fresh = {mask.tobytes(): mask for mask in masks if not any((mask == p).all() for p in purchases)}
-        if purchases and len(purchases) + len(fresh) > MOST_PURCHASES:
+        if purchases and len(purchases) + len(fresh) > PARAMS.most_purchases:
             break
         purchases += fresh.values()
     found = [search.measured(search.useful(items.price == 0))]
@@ -137,7 +114,7 @@ def grow(search: SetSearch, eliminated: Sequence[ItemSet], dearest: float = np.i
         values = [search.different_values(mask) / float(mask @ items.price) for mask in purchases]
         found.append(search.measured(found[0].items | purchases[int(np.argmax(values))]))
     bound = [np.inf] * len(purchases)
-    for _ in range(MOST_GROWN):
+    for _ in range(PARAMS.most_grown):
         kept, loss, best = found[-1].items, found[-1].loss, -1
         price = [float(items.price[mask & ~kept].sum()) for mask in purchases]
         measured: dict[int, ItemSet] = {}
@@ -157,12 +134,12 @@ def grow(search: SetSearch, eliminated: Sequence[ItemSet], dearest: float = np.i
 class SetSearch:
     """The rows by which sets are judged, and the losses of those that were.
 
-    `parts`: at least one; of many the first `MOST_PARTS` are taken. `items`: prices of all columns. `classes`: the labels, for
+    `parts`: at least one; of many the first three are taken. `items`: prices of all columns. `classes`: the labels, for
     classification.
     """
 
     def __init__(self, parts: Sequence[JudgedFold], items: CostItems, classes: NDArray[Any] | None) -> None:
-        self.parts, self.items, self.classes = parts[:MOST_PARTS], items, classes
+        self.parts, self.items, self.classes = parts[: PARAMS.most_parts], items, classes
         self.needs = items.needs_of(range(items.n_features))
         self.fitted: dict[bytes, tuple[Any, ...]] = {}
         self.losses: dict[bytes, float] = {}
@@ -217,12 +194,12 @@ class SetSearch:
         rise_per_price = self._shuffled(kept, candidates, rng) / self.items.price[candidates]
         order = candidates[np.argsort(rise_per_price, kind="stable")]
         self.fitted = {key: value for key, value in self.fitted.items() if key == kept.tobytes()}
-        if candidates.size > SEVERAL_ABOVE:
-            gone = order[: max(1, int(DROPPED_SHARE * candidates.size))]
-        elif candidates.size == 1 or candidates.size > MEASURED_UP_TO:
+        if candidates.size > PARAMS.several_above:
+            gone = order[: max(1, int(PARAMS.dropped_share * candidates.size))]
+        elif candidates.size == 1 or candidates.size > PARAMS.measured_up_to:
             gone = order[:1]
         else:
-            tried = order[:N_MEASURED]
+            tried = order[: PARAMS.n_measured]
             measured = [(self._judged(self._without(kept, m)) - loss) / self.items.price[m] for m in tried]
             gone = tried[[int(np.argmin(measured))]]
         return self._without(kept, gone)
@@ -239,7 +216,7 @@ class SetSearch:
         columns, models = self.features(kept), self._fit(kept)
         rise = np.zeros(candidates.size)
         for part, model in zip(self.parts, models, strict=True):
-            drawn = rng.permutation(len(part.held_out))[:SHUFFLED_ROWS]
+            drawn = rng.permutation(len(part.held_out))[: PARAMS.shuffled_rows]
             X = columns_of(part.held_out.take(drawn).X, columns)
             y, weights = np.asarray(part.held_out.y)[drawn], part.held_out.weights[drawn]
             plain = mean_loss(predictions_of(model, X, self.classes), y, weights)

@@ -26,27 +26,20 @@ from prunemodels.cascades.learning import (
     judged_losses,
     solve_exits,
 )
+from prunemodels.cascades.params import PARAMS
 from prunemodels.cascades.spending import at_first_stage, between_optima, between_stages, next_useful
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule, furthest_corner, within
 from prunemodels.stages.doubt import DoubtName, aligned, doubts_of, learn_doubt
+from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.stacking import learn_stack
-from prunemodels.stages.stages import WITHIN, Stages, StageTable
+from prunemodels.stages.stages import Stages, StageTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Doubts = Literal["auto", "margin", "learned"]
-
-MOST_LEVELS, MOST_STAGES = 10_000, 10_000
-"""Arrays have a row for each level, and every stage is looked for along the path."""
-
-LEVELS = 32
-"""Number of levels of doubt at a stage."""
-
-SPENT = 0.98
-"""A policy that spends less than this share of its budget says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,13 +157,13 @@ class ExitPath:
     @checked
     def keeps(self, budget: Price) -> bool:
         """Whether some policy costs at most the budget."""
-        return bool(self.cost[-1] <= float(exact(budget, "budget")) * (1 + WITHIN))
+        return bool(self.cost[-1] <= float(exact(budget, "budget")) * (1 + STAGE_PARAMS.rounding))
 
     @checked
     def row_at_cost(self, budget: Price) -> int:
         """The row of least error whose cost is at most the budget."""
         limit = float(exact(budget, "budget"))
-        fits = np.flatnonzero(self.cost <= limit * (1 + WITHIN))
+        fits = np.flatnonzero(self.cost <= limit * (1 + STAGE_PARAMS.rounding))
         if not fits.size:
             raise InvalidInputError(
                 f"budget is {limit:g}, the cheapest policy costs {self.cost[-1]:g}; give at least that, or cheaper first stages"
@@ -194,7 +187,7 @@ class ExitPath:
         return self._within(float(exact(budget, "budget")))
 
     def _within(self, limit: float) -> Choice:
-        all_spent = limit <= self.single_cost[0] * (1 + WITHIN)  # once all rows have come to the first stage
+        all_spent = limit <= self.single_cost[0] * (1 + STAGE_PARAMS.rounding)  # once all rows have come to the first stage
         found: list[tuple[Method, HeldOutPolicies]] = []
         for method in (at_first_stage,) if all_spent else (between_optima, between_stages):
             spend = partial(method, budget=limit)
@@ -208,10 +201,10 @@ class ExitPath:
         spent = f"spends {found.cost:.4g} of {budget:.4g}"
         own = self.sample.own_rows
         most = float((own.cost[-1] - own.cost[0]).max(initial=0.0)) / own.n_rows  # what one row more can add
-        if found.cost >= min(SPENT * budget, budget - most):
+        if found.cost >= min(PARAMS.spent * budget, budget - most):
             return spent
         loss = self.sample.mean_loss(found.policy, self.sample.judged)
-        better = self.learned.path.error < loss * (1 - WITHIN)
+        better = self.learned.path.error < loss * (1 - STAGE_PARAMS.rounding)
         dearer = self.cost[(self.cost > budget) & better]
         useful = min([*dearer, next_useful(self.learned, self.sample, budget, loss)])
         if np.isinf(useful):
@@ -268,7 +261,7 @@ def learn_exit_path(
     fold: NDArray[np.int64] | None = None,
     stack: bool = True,
     doubt: Doubts = "auto",
-    n_levels: Count = LEVELS,
+    n_levels: Count = PARAMS.levels,
     random_state: Seed | np.random.RandomState | None = None,
 ) -> ExitPath:
     """All optimal exit policies of some stages.
@@ -340,8 +333,8 @@ def weights_to_learn(sample_weight: ArrayLike | None, n: int) -> NDArray[np.floa
 @checking
 def check_learning(doubt: Doubts, n_levels: Count, task: Task) -> tuple[DoubtName, ...]:
     """The doubts to try; refuses options of `learn_exit_path` before any work."""
-    if not 2 <= n_levels <= MOST_LEVELS:
-        raise InvalidInputError(f"n_levels is {n_levels}; give a number from 2 to {MOST_LEVELS:,}")
+    if not 2 <= n_levels <= PARAMS.most_levels:
+        raise InvalidInputError(f"n_levels is {n_levels}; give a number from 2 to {PARAMS.most_levels:,}")
     if task == "regression":
         if doubt == "margin":
             raise InvalidInputError("doubt is 'margin', which numbers do not have; give 'learned' or 'auto'")

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.cascades.elimination import JudgedFold, constant_of
+from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample
 from prunemodels.stages.set_stages import BlendedStage, Constant, SetStages, check_probabilities, columns_of, on_columns
@@ -28,28 +29,14 @@ from prunemodels.stages.stages import Stages, StageTable, losses, table_of
 Division = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows to train on, and held-out rows."""
 
-CROSS_VALIDATED_BELOW = 5_000
-"""With fewer examples the default is four folds; from this number on it is a single division."""
-
-FOLDS = 4
-
-HELD_OUT_SHARE = 0.25
-"""Share of the examples that a single division holds out by default,"""
-
-MOST_HELD_OUT = 10_000
-"""but at most this number of them: they tell a mean cost to one per cent."""
-
-
-SMALL = 2_000_000
-"""Models of at most this many numbers are fitted in one thread: threads that wait for each other cost more than they save."""
 
 _IN_ONE_THREAD = ContextVar("_IN_ONE_THREAD", default=False)
 
 
 @contextmanager
 def in_one_thread_if_small(numbers: int) -> Iterator[None]:
-    """One thread for work on a table of at most `SMALL` numbers; within such work the limit is not set again, which takes ms."""
-    if _IN_ONE_THREAD.get() or numbers > SMALL:
+    """One thread for work on a table of few numbers; within such work the limit is not set again, which takes milliseconds."""
+    if _IN_ONE_THREAD.get() or numbers > PARAMS.one_thread_numbers:
         yield
         return
     token = _IN_ONE_THREAD.set(True)
@@ -100,10 +87,10 @@ def divisions(sample: Sample, cv: Any, fraction: float | None, classifier: bool,
     """The divisions of the examples that `cv` or its default gives."""
     n, y = len(sample), np.asarray(sample.y)
     if fraction is None:
-        fraction = min(HELD_OUT_SHARE, MOST_HELD_OUT / max(n, 1))
+        fraction = min(PARAMS.held_out_share, PARAMS.most_held_out / max(n, 1))
     if not 0 < fraction < 1:
         raise InvalidInputError(f"validation_fraction is {fraction!r}; give a number between 0 and 1")
-    if cv is None and n >= CROSS_VALIDATED_BELOW:
+    if cv is None and n >= PARAMS.cross_validated_below:
         seed = int(rng.randint(np.iinfo(np.int32).max))
         rare = classifier and np.unique(y, return_counts=True)[1].min() < 2
         split = StratifiedShuffleSplit if classifier and not rare else ShuffleSplit
@@ -111,7 +98,7 @@ def divisions(sample: Sample, cv: Any, fraction: float | None, classifier: bool,
     if n < 2:
         raise InvalidInputError(f"n_samples={n}: exits need examples for training and others for validation; give at least 2")
     if cv is None:
-        cv = min(FOLDS, n)
+        cv = min(PARAMS.folds, n)
         classifier = classifier and int(np.unique(y, return_counts=True)[1].min()) >= cv  # else a class cannot be in every fold
     splitter = check_cv(cv, y, classifier=classifier)
     if isinstance(cv, Integral) and int(cv) > n:

@@ -23,27 +23,13 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
 from prunemodels.cascades.cascade import Cascade, chosen, keep_columns
-from prunemodels.cascades.exit_path import (
-    LEVELS,
-    MOST_STAGES,
-    Doubts,
-    ExitPath,
-    check_learning,
-    learn_exit_path,
-    weights_to_learn,
-)
+from prunemodels.cascades.exit_path import Doubts, ExitPath, check_learning, learn_exit_path, weights_to_learn
 from prunemodels.cascades.named_stages import CascadeClassifier, CascadeRegressor
+from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.stages.stages import table_of
 from prunemodels.stages.tree_stages import TreeStages, prunings_as_stages
-
-LONGEST_GAP = 0.1
-"""Neighbouring stages differ in cost by at most this share of the unpruned cost, unless no pruning lies between them."""
-
-
-MOST_TRIED = 64
-"""Number of rows on which is tried whether a pipeline takes them, before anything is computed."""
 
 
 @checked
@@ -56,7 +42,7 @@ def exit_path(
     sample_weight: ArrayLike | None = None,
     stack: bool = True,
     doubt: Doubts = "auto",
-    n_levels: Count = LEVELS,
+    n_levels: Count = PARAMS.levels,
     random_state: Seed | np.random.RandomState | None = None,
 ) -> Cascade:
     """All optimal policies that predict with a pruned forest first, and walk its trees deeper where it is in doubt.
@@ -102,8 +88,8 @@ def exit_path(
     """
     ensemble = path.problem.ensemble
     check_learning(doubt, n_levels, ensemble.task)
-    if not 2 <= n_stages <= MOST_STAGES:
-        raise InvalidInputError(f"n_stages is {n_stages}; give a number from 2 to {MOST_STAGES:,}, one stage has no exit")
+    if not 2 <= n_stages <= PARAMS.most_stages:
+        raise InvalidInputError(f"n_stages is {n_stages}; give a number from 2 to {PARAMS.most_stages:,}, one stage has no exit")
     sample_weight = in_order_of(X, sample_weight, "sample_weight")
     _check(ensemble, X, y, sample_weight)
     stages = path_stages(path, n_stages)
@@ -126,7 +112,7 @@ def _check(ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None) 
     class_numbers(ensemble.classes, y, n)
     weights_to_learn(sample_weight, n)
     check_columns(X, ensemble.names_to_check)
-    features_of(ensemble, _safe_indexing(X, np.arange(min(n, MOST_TRIED))))
+    features_of(ensemble, _safe_indexing(X, np.arange(min(n, PARAMS.tried_rows))))
 
 
 def path_stages(path: NestedPrunings, n_stages: int) -> TreeStages:
@@ -140,7 +126,7 @@ def path_stages(path: NestedPrunings, n_stages: int) -> TreeStages:
     if unpruned.cost > costs[-1] or unpruned.n_splits > int(closures[-1].sum()):
         closures.append(unpruned.kept)
         costs.append(unpruned.cost)
-    return prunings_as_stages(path, _without_gaps(path.problem, closures, LONGEST_GAP * unpruned.cost))
+    return prunings_as_stages(path, _without_gaps(path.problem, closures, PARAMS.longest_gap * unpruned.cost))
 
 
 def _without_gaps(problem: PruningProblem, closures: list[NDArray[np.bool_]], longest: float) -> list[NDArray[np.bool_]]:

@@ -31,6 +31,7 @@ from sklearn.model_selection import KFold
 
 from formulations.answers.closure_path import ClosurePath
 from formulations.instance.parametric_closure import ParametricClosure
+from prunemodels.cascades.params import PARAMS
 from prunemodels.stages.doubt import Doubt
 from prunemodels.stages.policy import Cut, ExitPolicy, levels, prices_of_cost, thresholds
 from prunemodels.stages.stacking import Stack, calibrated
@@ -38,18 +39,6 @@ from prunemodels.stages.stages import StageTable, is_beyond_chance, losses
 from solvers.path.closure_path import closure_path
 
 Floats = NDArray[np.float64]
-
-ERRORS_APART = 2.0
-"""An earlier stage is the reference if the last one loses more by this number of standard errors, see `judged_losses`."""
-
-MOST_DECIMALS = 4
-"""Prices with at most this many decimals are kept exactly."""
-
-FOLDS = 5
-"""Number of folds of the rows by which policies are judged."""
-
-MOST_POINTS = 40
-"""Largest number of prices of cost at which policies are judged: quantiles of the path's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,14 +99,14 @@ def judged_losses(table: StageTable, truth: NDArray[Any], weights: Floats) -> Fl
         regression:      (number of stage s - number of the reference)^2                                                  (2)
 
     The reference is the last stage, unless an earlier one has less log loss, or squared error, on these rows by more than
-    `ERRORS_APART` standard errors; no stage was trained on the rows whose outputs it gives. It is calibrated on these rows
+    two standard errors; no stage was trained on the rows whose outputs it gives. It is calibrated on these rows
     (`prunemodels.stages.stacking.calibrated`). The label of one row says little about a stage, its expectation more: in (1) and
     (2) nothing is left of the labels' noise. (2) lacks the variance of the labels, which is the same for all stages.
     """
     lost = np.array([losses(value, truth) for value in table.value])
     reference = table.value[-1]
     best = int((lost @ weights).argmin())
-    if is_beyond_chance(lost[-1] - lost[best], weights, ERRORS_APART):
+    if is_beyond_chance(lost[-1] - lost[best], weights, PARAMS.errors_apart):
         reference = table.value[best]
     reference = calibrated(reference, truth, weights)
     if table.value.shape[2] == 1:
@@ -202,8 +191,8 @@ def _by_level(amounts: Floats, level: NDArray[np.int64], count: int) -> Floats:
 
 
 def _decimals(costs: Floats) -> int | None:
-    """The number of decimals of all costs, apart from rounding; None if it is above `MOST_DECIMALS`."""
-    for decimals in range(MOST_DECIMALS + 1):
+    """The number of decimals of all costs, apart from rounding; None if it is above `CascadeParams.price_decimals`."""
+    for decimals in range(PARAMS.price_decimals + 1):
         scaled = costs * 10**decimals
         if (np.abs(scaled - np.rint(scaled)) <= 1e-9 + 1e-12 * np.abs(scaled)).all():
             return decimals
@@ -276,8 +265,8 @@ def cross_fit(sample: ExitSample, learned: LearnedExits, *, n_levels: int, rng: 
     `learned`: from all rows. Doubt and stack have few coefficients and stay the same for all folds.
     """
     lams = learned.path.lam
-    wanted = np.unique(np.quantile(np.sort(lams), np.linspace(0, 1, min(MOST_POINTS, lams.size)), method="nearest"))
-    splitter = KFold(min(FOLDS, sample.n_rows), shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
+    wanted = np.unique(np.quantile(np.sort(lams), np.linspace(0, 1, min(PARAMS.judged_lams, lams.size)), method="nearest"))
+    splitter = KFold(min(PARAMS.judging_folds, sample.n_rows), shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
     folds = tuple(
         (held_out, solve_exits(sample.take(rows), learned.doubt, learned.stack, n_levels=n_levels, certificate=False))
         for rows, held_out in splitter.split(np.arange(sample.n_rows))

@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from prunemodels.cascades.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable
-from prunemodels.cascades.exit_path import LEVELS, Doubts
+from prunemodels.cascades.exit_path import Doubts
 from prunemodels.cascades.fitting import (
     Judged,
     StagePlan,
@@ -22,6 +22,7 @@ from prunemodels.cascades.fitting import (
     check_kinds,
     is_unfitted,
 )
+from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
 from prunemodels.points import Rule
 from prunemodels.stages.set_stages import SetStages, check_named_columns
@@ -42,7 +43,7 @@ class _Cascade(Cascade):
         validation_fraction: float | None = None,
         stack: bool = True,
         doubt: Doubts = "auto",
-        n_levels: int = LEVELS,
+        n_levels: int = PARAMS.levels,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:

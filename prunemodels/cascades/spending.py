@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prunemodels.cascades.learning import ExitSample, LearnedExits
+from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import Cut, ExitPolicy, between, ends_of, levels, stages_reached
-from prunemodels.stages.stages import WITHIN
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -62,7 +62,7 @@ def next_useful(learned: LearnedExits, sample: ExitSample, budget: float, loss: 
     """The least cost above a budget at which a policy of `between_stages` has less judged loss than `loss`; inf if none has."""
     found = [np.inf]
     for way in _lists(learned, sample, _pairs_of_stages(learned)):
-        found += way.cost[(way.cost > _limit(budget)) & (way.loss < loss * (1 - WITHIN))].tolist()[:1]
+        found += way.cost[(way.cost > _limit(budget)) & (way.loss < loss * (1 - STAGE_PARAMS.rounding))].tolist()[:1]
     return min(found)
 
 
@@ -131,4 +131,4 @@ def _best(
 
 
 def _limit(budget: float) -> float:
-    return budget * (1 + WITHIN)
+    return budget * (1 + STAGE_PARAMS.rounding)

@@ -22,16 +22,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from prunemodels.stages.params import PARAMS
 from prunemodels.stages.stages import StageOutput, StageTable
 
 DoubtName = Literal["margin", "learned"]
 Floats = NDArray[np.float64]
-
-KNOTS = 7
-"""Knots of (2) for each number of the state, at its quantiles."""
-
-RIDGE = 10.0
-"""Weight of the ridge of (2), in rows; the columns have variance 1."""
 
 
 Doubt = Callable[[int, StageOutput, StageOutput | None], Floats]
@@ -51,8 +46,8 @@ class MarginDoubt:
 class LearnedDoubt:
     """(2) for each stage but the last: ``base + hinges(state) @ slope``."""
 
-    knots: Floats  # shape (S - 1, KNOTS, 4): of the four numbers of the state
-    slope: Floats  # shape (S - 1, 4 (KNOTS + 1))
+    knots: Floats  # shape (S - 1, knots, 4): of the four numbers of the state
+    slope: Floats  # shape (S - 1, 4 (knots + 1))
     base: Floats  # shape (S - 1,)
 
     def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> Floats:
@@ -72,7 +67,7 @@ def learn_doubt(name: DoubtName, table: StageTable, weights: Floats) -> Doubt:
     if name == "margin":
         return MarginDoubt()
     fitted = [_fitted(state(*pair), expected_saving(table, s), weights) for s, pair in enumerate(_pairs(table))]
-    empty = np.zeros((0, KNOTS, 4)), np.zeros((0, 4 * (KNOTS + 1))), np.zeros(0)
+    empty = np.zeros((0, PARAMS.knots, 4)), np.zeros((0, 4 * (PARAMS.knots + 1))), np.zeros(0)
     knots, slope, base = (np.array(part) for part in zip(*fitted, strict=True)) if fitted else empty
     return LearnedDoubt(knots, slope, base)
 
@@ -102,19 +97,19 @@ def aligned(doubt: Floats, fold: NDArray[np.int64]) -> Floats:
 
 
 def _hinges(rows: Floats, knots: Floats) -> Floats:
-    """The numbers of a state, and by how much they exceed each knot: shape (rows, 4 (KNOTS + 1))."""
+    """The numbers of a state, and by how much they exceed each knot: shape (rows, 4 (knots + 1))."""
     return np.column_stack([rows, *np.maximum(rows[None] - knots[:, None], 0.0)])
 
 
 def _fitted(rows: Floats, saving: Floats, weights: Floats) -> tuple[Floats, Floats, float]:
     """Knots, slope and base of (2) for one stage."""
-    knots = np.quantile(rows, np.arange(1, KNOTS + 1) / (KNOTS + 1), axis=0)
+    knots = np.quantile(rows, np.arange(1, PARAMS.knots + 1) / (PARAMS.knots + 1), axis=0)
     terms, share = _hinges(rows, knots), weights / weights.sum()
     centre, mean = share @ terms, float(share @ saving)
     unit = np.sqrt(share @ (terms - centre) ** 2)
     unit[unit == 0] = 1.0
     columns = (terms - centre) / unit
-    square = (columns * share[:, None]).T @ columns + RIDGE / len(rows) * np.eye(columns.shape[1])
+    square = (columns * share[:, None]).T @ columns + PARAMS.doubt_ridge / len(rows) * np.eye(columns.shape[1])
     slope = np.linalg.solve(square, (columns * share[:, None]).T @ (saving - mean)) / unit
     return knots, slope, mean - float(slope @ centre)
 

@@ -38,19 +38,11 @@ from sklearn.utils import _safe_indexing
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import n_examples
 from prunemodels.stages.doubt import Doubt
+from prunemodels.stages.params import PARAMS
 from prunemodels.stages.stacking import Stack, stack_inputs
 from prunemodels.stages.stages import StageOutput, Stages
 
 Floats = NDArray[np.float64]
-
-MOST_THRESHOLDS = 200
-"""Largest number of thresholds that are tried at a stage: quantiles of the doubts."""
-
-FEWEST_ROWS_BETWEEN = 12
-"""Smallest number of rows between two thresholds that are tried."""
-
-SMALLEST_PRICE = 3e-4
-"""The smallest positive price of cost, as a share of the largest."""
 
 
 def prices_of_cost(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, count: int) -> Floats:
@@ -70,7 +62,7 @@ def prices_of_cost(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, c
             top = max(top, float(ratio.max(initial=0.0)))
     if top == 0.0:
         return np.zeros(1)
-    return np.concatenate([[0.0], np.geomspace(top, SMALLEST_PRICE * top, count - 1)[::-1]])
+    return np.concatenate([[0.0], np.geomspace(top, PARAMS.smallest_price * top, count - 1)[::-1]])
 
 
 def thresholds(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, lams: Floats) -> Floats:
@@ -109,7 +101,7 @@ def ends_of(falling: Floats) -> NDArray[np.int64]:
 def _some_ends(falling: Floats) -> NDArray[np.int64]:
     """Those of `ends_of` near quantiles."""
     n, last = falling.size, ends_of(falling)
-    count = min(MOST_THRESHOLDS, max(1, n // FEWEST_ROWS_BETWEEN))
+    count = min(PARAMS.most_thresholds, max(1, n // PARAMS.fewest_rows_between))
     wanted = np.unique(np.linspace(0, n, count + 1).astype(np.int64)[1:] - 1)
     return np.unique(last[np.searchsorted(last, wanted)])
 

@@ -18,14 +18,9 @@ from sklearn.utils.validation import _check_y, check_consistent_length, validate
 
 from formulations.errors import InvalidInputError
 from prunemodels.models.labelled_samples import Sample, check_distinct_columns, training_sample, weights_of
+from prunemodels.stages.params import PARAMS
 from prunemodels.stages.stages import PricedStages
 from prunemodels.stages.table_preparation import all_read, as_floats, is_numeric, kind_of, level_words
-
-FEWEST_TO_JUDGE = 20
-"""With fewer values a column is not taken for one of identifiers."""
-
-OWN_SHARE = 0.9
-"""Words are identifiers if the number of different ones is above this share of the rows."""
 
 NONE = ", None"
 """Behind the type of a column of objects whose missing cells are all None: encoders tell None from NaN."""
@@ -75,14 +70,14 @@ def identifiers(table: pd.DataFrame) -> list[str]:
     for name, column in table.items():
         kind, present = kind_of(column, name), column.dropna()
         distinct = present.nunique()
-        if len(present) < FEWEST_TO_JUDGE:
+        if len(present) < PARAMS.fewest_to_judge:
             continue
-        if kind == "category" and distinct > OWN_SHARE * len(present):
+        if kind == "category" and distinct > PARAMS.own_share * len(present):
             found.append(str(name))
         if kind == "number" and distinct == len(present):
             numbers = as_floats(pd.Series(pd.to_numeric(present)))
             whole = bool((numbers == np.rint(numbers)).all())
-            if whole and np.ptp(numbers) < len(present) / OWN_SHARE:
+            if whole and np.ptp(numbers) < len(present) / PARAMS.own_share:
                 found.append(str(name))
     return found
 

@@ -6,7 +6,7 @@ logarithms of stage t's probabilities for row i, or the number that it predicts.
     value_{s,i}  =  softmax( sum over t <= s of  a_{s,t} l_{t,i}  +  b_s )            classification                      (1)
     value_{s,i}  =           sum over t <= s of  a_{s,t} l_{t,i}  +  b_s              regression                           (2)
 
-    (a_s, b_s) minimises   sum_i w_i loss_i / mean(w)  +  RIDGE / 2 * | (a_s, b_s) - (own output) |^2                       (3)
+    (a_s, b_s) minimises   sum_i w_i loss_i / mean(w)  +  ridge / 2 * | (a_s, b_s) - (own output) |^2                       (3)
 
 loss_i is the log loss, or the squared error divided by twice the variance of the labels. "Own output" has a_{s,s} = 1 and all
 other entries 0, so with few rows the result stays near the stage's own output. A stage is stacked only if, on rows that were not
@@ -24,15 +24,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.model_selection import KFold
 
-from prunemodels.stages.stages import SMALLEST, StageOutput, StageTable, is_better
+from prunemodels.stages.params import PARAMS
+from prunemodels.stages.stages import StageOutput, StageTable, is_better
 
 Floats = NDArray[np.float64]
-
-RIDGE = 1.0
-"""Weight of the ridge in (3), in rows."""
-
-FOLDS = 5
-"""Number of folds. Stacks are judged on each fold after being learned on the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +57,7 @@ class Stack:
 
 def stack_inputs(value: Floats) -> Floats:
     """The l of (1) and (2): logarithms of probabilities, or the number."""
-    return value if value.shape[-1] == 1 else np.log(np.maximum(value, SMALLEST))
+    return value if value.shape[-1] == 1 else np.log(np.maximum(value, PARAMS.smallest_probability))
 
 
 def learn_stack(table: StageTable, truth: NDArray[Any], weights: Floats, rng: np.random.RandomState) -> tuple[Stack, StageTable]:
@@ -74,7 +69,7 @@ def learn_stack(table: StageTable, truth: NDArray[Any], weights: Floats, rng: np
     inputs, value = stack_inputs(table.value), table.value.copy()
     S, n, K = inputs.shape
     weight, base, stacked = np.eye(S), np.zeros((S, K)), np.zeros(S, dtype=bool)
-    folds = KFold(min(FOLDS, n), shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
+    folds = KFold(min(PARAMS.stack_folds, n), shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
     parts = list(folds.split(np.arange(n)))
     for s in range(1, S):
         combined = np.empty((n, K))
@@ -118,7 +113,7 @@ def _least_squares(inputs: Floats, truth: NDArray[Any], share: Floats, own: Floa
     columns = np.column_stack([*((v[:, 0] - centre) / unit for v in inputs), np.ones(len(truth))])
     residual = (truth - centre) / unit - columns @ own
     weighted = columns * share[:, None]
-    change = np.linalg.solve(weighted.T @ columns + RIDGE * np.eye(len(own)), weighted.T @ residual)
+    change = np.linalg.solve(weighted.T @ columns + PARAMS.stack_ridge * np.eye(len(own)), weighted.T @ residual)
     found = own + change
     return np.append(found[:-1], centre * (1.0 - found[:-1].sum()) + unit * found[-1])
 
@@ -136,13 +131,13 @@ def _most_likely(inputs: Floats, truth: NDArray[Any], share: Floats, own: Floats
         log_p, change = logs(parameters), parameters - own
         residual = np.exp(log_p)
         residual[rows, truth] -= 1.0
-        slope = np.tensordot(terms, residual * share[:, None], 2) + RIDGE * change
-        return (RIDGE / 2 * float(change @ change) - float(share @ log_p[rows, truth])) / n, slope / n
+        slope = np.tensordot(terms, residual * share[:, None], 2) + PARAMS.stack_ridge * change
+        return (PARAMS.stack_ridge / 2 * float(change @ change) - float(share @ log_p[rows, truth])) / n, slope / n
 
     def curvature(parameters: Floats) -> Floats:
         p = np.exp(logs(parameters))
         spread = (terms - (terms * p).sum(axis=2)[:, :, None]) * np.sqrt(p * share[:, None])
         flat = spread.reshape(len(terms), -1)
-        return np.asarray((flat @ flat.T + RIDGE * np.eye(len(own))) / n)
+        return np.asarray((flat @ flat.T + PARAMS.stack_ridge * np.eye(len(own))) / n)
 
     return np.asarray(minimize(loss, own, jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-7}).x)

@@ -21,11 +21,9 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Task
+from prunemodels.stages.params import PARAMS
 
 Floats = NDArray[np.float64]
-
-SMALLEST = 1e-4
-"""Smaller probabilities count as this one, since a forest gives 0 to a class that it has not seen at a leaf."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +222,7 @@ def is_beyond_chance(gain: Floats, weights: Floats, errors_apart: float = 1.0) -
     return mean > errors_apart * float(np.sqrt((gain - mean) ** 2 @ share**2))
 
 
-def losses(value: Floats, truth: NDArray[Any], least: float = SMALLEST) -> Floats:
+def losses(value: Floats, truth: NDArray[Any], least: float = PARAMS.smallest_probability) -> Floats:
     """Log loss or squared error of every row; smaller probabilities count as `least`."""
     if value.shape[1] == 1:
         return errors(value, truth)
@@ -237,7 +235,3 @@ def errors(value: Floats, truth: NDArray[Any]) -> Floats:
     if value.shape[-1] == 1:
         return np.asarray((value[..., 0] - truth) ** 2)
     return np.asarray(value.argmax(axis=-1) != truth, dtype=np.float64)
-
-
-WITHIN = 1e-12
-"""Sums of costs that exceed a limit by this share of it, by rounding, keep it."""

@@ -6,7 +6,7 @@ A column's kind is learned from the training rows:
     dates       times, and words that are all ISO dates: days since 1970, NaN where missing; durations: days
     categories  everything else, truth values included: the level's place, the most frequent level first
 
-A level is what `str` writes, so that 1, 1.0 and "1" are the same level. A level with fewer than `FEWEST_ROWS` training rows is
+A level is what `str` writes, so that 1, 1.0 and "1" are the same level. A level with fewer than five training rows is
 rare. All rare levels share one place behind the others, and so do levels beyond a model's largest number. A level that was not
 seen in training has the place of the rare ones, and is missing if training had none.
 
@@ -37,28 +37,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from prunemodels.stages.params import PARAMS
 
 Kind = Literal["boosted", "linear", "forest"]
 """The model that a table is prepared for: what does it take?"""
 
-FEWEST_ROWS = 5
-"""A level with fewer training rows is rare."""
-
-MOST_ONE_HOT = 64
-"""Largest number of levels of a column for linear models."""
-
-MOST_BINS = 255
-"""Largest number of levels of a column for other models: what scikit-learn's histograms take."""
-
-MANY_ROWS = 20_000
-"""From this number of rows on, larger trees are tried in the place of forests and strong ridges. Stages then choose between the
-two models that are best on all columns."""
-
-FEW_ROWS = 2_000
-"""Below this number of rows, boosting takes small trees."""
-
-STRENGTHS = (1.0, 0.03)
-"""Inverse weights of the ridge of linear models."""
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
@@ -91,7 +74,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     rare_: list[bool]
     made_from_: dict[str, list[str]]
 
-    def __init__(self, most_levels: int = MOST_BINS) -> None:
+    def __init__(self, most_levels: int = PARAMS.most_bins) -> None:
         self.most_levels = most_levels
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -104,7 +87,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if kind == "category":
                 counts = pd.Series(level_words(column)).value_counts()
                 ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-                levels = [str(level) for level, rows in ordered if rows >= FEWEST_ROWS]
+                levels = [str(level) for level, rows in ordered if rows >= PARAMS.fewest_rows_of_level]
                 if len(levels) > self.most_levels or len(levels) < len(ordered):
                     levels, rare = levels[: self.most_levels - 1], True
             self.kinds_.append(kind)
@@ -186,10 +169,13 @@ def prepared(model: Any, kind: Kind) -> PreparedModel:
     ['no', 'yes']
     """
     if kind == "boosted":
-        steps = [TableColumns(min(MOST_BINS, getattr(model, "max_bins", MOST_BINS)))]
+        steps = [TableColumns(min(PARAMS.most_bins, getattr(model, "max_bins", PARAMS.most_bins)))]
     elif kind == "linear":
         one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-        steps = [TableColumns(MOST_ONE_HOT), make_column_transformer((_filled(StandardScaler()), NUMBER), (one_hot, CATEGORY))]
+        steps = [
+            TableColumns(PARAMS.most_one_hot),
+            make_column_transformer((_filled(StandardScaler()), NUMBER), (one_hot, CATEGORY)),
+        ]
     else:
         places = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1)
         steps = [TableColumns(), make_column_transformer((_filled(), NUMBER), (places, CATEGORY))]
@@ -212,14 +198,14 @@ def stage_models(n_rows: int, *, classifier: bool, numeric: bool) -> tuple[Any, 
     def linear(strength: float) -> Any:
         return LogisticRegression(C=strength, max_iter=500) if classifier else Ridge(1 / strength)
 
-    if n_rows >= MANY_ROWS:
+    if n_rows >= PARAMS.many_rows:
         boosted = [boosting(max_iter=300, max_leaf_nodes=leaves, early_stopping=True) for leaves in (31, 127)]
         found: list[tuple[Any, Kind]] = [*((model, "boosted") for model in boosted), (linear(1.0), "linear")]
     else:
-        leaves, rounds = (7, 60) if n_rows < FEW_ROWS else (31, 100)
+        leaves, rounds = (7, 60) if n_rows < PARAMS.few_rows else (31, 100)
         small = boosting(max_iter=rounds, max_leaf_nodes=leaves, min_samples_leaf=min(20, max(2, n_rows // 20)))
         forest = trees(60, min_samples_leaf=2)
-        found = [(small, "boosted"), *((linear(c), "linear") for c in STRENGTHS), (forest, "forest")]
+        found = [(small, "boosted"), *((linear(c), "linear") for c in PARAMS.strengths), (forest, "forest")]
     return tuple(_for_numbers(model, kind) if numeric else prepared(model, kind) for model, kind in found)
 
 

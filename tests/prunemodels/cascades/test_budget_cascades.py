@@ -22,6 +22,7 @@ from proofs_checks import check_closure_path
 from prunemodels.cascades import budget_cascade, chains, elimination
 from prunemodels.cascades.evaluation import stops_of
 from prunemodels.cascades.forest_exits import cascade_of
+from prunemodels.cascades.params import CascadeParams
 from tests.prunemodels.cascades.tables import ITEMS
 
 X, Y = make_classification(240, 5, n_informative=3, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=1)
@@ -206,8 +207,8 @@ def with_regions(kind: str) -> Any:
     """With as few rows and stages as regions can have; trained and judged on given rows."""
     X, y = quadrants(4000, 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(budget_cascade, "FEWEST_ROWS", 1000)
-        patch.setattr(chains, "MEETING", 6)
+        for module in (budget_cascade, chains):
+            patch.setattr(module, "PARAMS", CascadeParams(fewest_rows_to_part=1000, meeting=6))
         if kind == "classes":
             tree: Any = DecisionTreeClassifier(max_depth=7, min_samples_leaf=30)
             model = pm.BudgetCascadeClassifier(tree, PRICES, lam=0.0, doubt="margin", n_levels=8, random_state=0)

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import prunemodels as pm
 from prunemodels.cascades import elimination
+from prunemodels.cascades.params import CascadeParams
 
 QUICK: dict[str, Any] = {"cv": 2, "n_stages": 2, "n_levels": 2}
 
@@ -38,7 +39,7 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def small_forests_and_short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks fit hundreds of times; none of them asks how good the cascades are."""
-    monkeypatch.setattr(elimination, "MEASURED_UP_TO", 2)
+    monkeypatch.setattr(elimination, "PARAMS", CascadeParams(measured_up_to=2))
 
 
 @parametrize_with_checks(FEW, expected_failed_checks=expected_failures)

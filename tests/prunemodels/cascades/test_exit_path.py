@@ -13,7 +13,8 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
 from proofs_checks import check_closure_path
-from prunemodels.cascades.forest_exits import LONGEST_GAP, path_stages
+from prunemodels.cascades.forest_exits import path_stages
+from prunemodels.cascades.params import CascadeParams
 from prunemodels.models.costs import example_costs
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.on_demand import from_table
@@ -88,7 +89,7 @@ def test_stages_are_nested_prunings_from_the_path_to_the_unpruned_forest() -> No
     assert (np.diff(cost) >= 0).all()
     assert cost[-1] == pytest.approx(pm.Pruning.unpruned(path.problem).cost)
     steps = np.array([(stages.first_stage == s).sum() for s in range(1, stages.n_stages)])
-    assert (steps[np.diff(cost) > LONGEST_GAP * cost[-1] + 1e-9] == 1).all()
+    assert (steps[np.diff(cost) > CascadeParams.longest_gap * cost[-1] + 1e-9] == 1).all()
 
 
 def chain(n: int) -> PruningProblem:

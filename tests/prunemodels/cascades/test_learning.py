@@ -14,6 +14,7 @@ from proofs_checks import check_closure_path
 from prunemodels.cascades.learning import LearnedExits, exit_problem
 from prunemodels.stages import policy as policy_module
 from prunemodels.stages.doubt import MarginDoubt, doubts_of, learn_doubt
+from prunemodels.stages.params import StageParams
 from prunemodels.stages.policy import decide, levels, next_level, prices_of_cost, thresholds
 from prunemodels.stages.stages import StageTable
 from solvers.path.closure_path import closure_path
@@ -35,7 +36,7 @@ SEEDS = range(24)
 @pytest.fixture(autouse=True)
 def every_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thresholds between any two rows, however few there are."""
-    monkeypatch.setattr(policy_module, "FEWEST_ROWS_BETWEEN", 1)
+    monkeypatch.setattr(policy_module, "PARAMS", StageParams(fewest_rows_between=1))
 
 
 def learned(seed: int, n_levels: int = 3, n: int | None = None) -> tuple[LearnedExits, StageTable, np.ndarray, np.ndarray]:

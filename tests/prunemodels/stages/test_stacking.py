@@ -15,9 +15,10 @@ from sklearn.naive_bayes import GaussianNB
 
 import prunemodels as pm
 from prunemodels.cascades.exit_path import learn_exit_path
+from prunemodels.stages.params import StageParams
 from prunemodels.stages.policy import decide
-from prunemodels.stages.stacking import RIDGE, Stack, _fitted, learn_stack, stack_inputs
-from prunemodels.stages.stages import SMALLEST, StageTable
+from prunemodels.stages.stacking import Stack, _fitted, learn_stack, stack_inputs
+from prunemodels.stages.stages import StageTable
 from tests.prunemodels.cascades.tables import TableStages, random_table
 
 Floats = NDArray[np.float64]
@@ -118,7 +119,7 @@ def test_weights_minimise_the_objective(seed: int, regression: bool) -> None:
             away = parameters - own
             logs = total - np.log(np.exp(total).sum(axis=1, keepdims=True))
             loss = -logs[np.arange(n), truth]
-        return float(share @ loss) + RIDGE / 2 * float(away @ away)
+        return float(share @ loss) + StageParams.stack_ridge / 2 * float(away @ away)
 
     least = objective(found)
     directions = np.concatenate([np.eye(m + k), np.random.default_rng(seed).normal(size=(10, m + k))])
@@ -149,7 +150,7 @@ def test_the_first_stage_is_never_stacked_and_zeros_are_cut_off() -> None:
     said = stack.table(table).value
     np.testing.assert_array_equal(said[0], value[0])
     np.testing.assert_allclose(said[1, 0], [0.9, 0.1])  # a coin adds nothing
-    odds = (0.2 * 1.0) / (0.8 * SMALLEST)
+    odds = (0.2 * 1.0) / (0.8 * StageParams.smallest_probability)
     np.testing.assert_allclose(said[1, 1], [odds / (1 + odds), 1 / (1 + odds)])
 
 

@@ -1,0 +1,40 @@
+"""The numbers by which stages are judged and tables are prepared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StageParams:
+    """How stages doubt and use each other's outputs, where policies look for thresholds, and how models read tables."""
+
+    # Doubt, see `prunemodels.stages.doubt`.
+    knots: int = 7  # of the piecewise linear functions of each number of the state, at its quantiles
+    doubt_ridge: float = 10.0  # weight of the ridge of a learned doubt, in rows; the columns have variance 1
+
+    # Stacking, see `prunemodels.stages.stacking`.
+    stack_ridge: float = 1.0  # weight of the ridge in (3), in rows
+    stack_folds: int = 5  # folds of the rows; stacks are judged on each after being learned on the others
+    smallest_probability: float = 1e-4  # smaller ones count as this one: a forest gives 0 to a class not seen at a leaf
+
+    # Policies, see `prunemodels.stages.policy`.
+    most_thresholds: int = 200  # that are tried at a stage: quantiles of the doubts
+    fewest_rows_between: int = 12  # smallest number of rows between two thresholds that are tried
+    smallest_price: float = 3e-4  # the smallest positive price of cost, as a share of the largest
+    rounding: float = 1e-12  # a sum of costs that exceeds a budget by this share of it keeps the budget
+
+    # Tables, see `prunemodels.stages.table_preparation` and `prunemodels.stages.raw_tables`.
+    fewest_rows_of_level: int = 5  # a level of a category with fewer training rows is rare
+    most_one_hot: int = 64  # largest number of levels of a column for linear models
+    most_bins: int = 255  # largest number of levels of a column for other models: what scikit-learn's histograms take
+    few_rows: int = 2_000  # below this number of rows boosting takes small trees
+    # From this number of rows on, larger trees are tried in the place of forests and strong ridges, which take long there.
+    # Stages then choose between the two models that are best on all columns.
+    many_rows: int = 20_000
+    strengths: tuple[float, ...] = (1.0, 0.03)  # inverse weights of the ridge of linear models
+    fewest_to_judge: int = 20  # with fewer values a column is not taken for one of identifiers
+    own_share: float = 0.9  # words are identifiers if the number of different ones is above this share of the rows
+
+
+PARAMS = StageParams()
