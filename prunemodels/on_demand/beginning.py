@@ -24,22 +24,17 @@ from formulations.instance.ensemble import Ensemble, MadeFeatures
 from prunemodels.models.costs import Costs, features_named_in
 from prunemodels.models.tree_model import TreeModel, tree_model_of, with_threshold
 from prunemodels.on_demand.answers import Answer, Cells, logger
-from prunemodels.on_demand.cascade_walk import CascadeWalk
+from prunemodels.on_demand.cascade_decider import CascadeDecider
 from prunemodels.on_demand.deciding import Options
-from prunemodels.on_demand.forest_walk import ForestWalk
-from prunemodels.on_demand.orders import Orders
+from prunemodels.on_demand.forest_decider import ForestDecider
+from prunemodels.on_demand.holdings import Decider, Holdings, refused_rows
 from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of, purchases_of
 from prunemodels.on_demand.request import Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.stage_steps import steps_of
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
-from prunemodels.on_demand.transport import Start
-from prunemodels.on_demand.walk import Walk, refused_rows
 from prunemodels.stages.prices import by_column, check_same_prices
 from prunemodels.stages.staged_model import StagedModel
-
-NOT_SEEN = 255
-"""In place of a status: the row's features were not computed yet."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,65 +69,68 @@ def raw_columns_of(plan: Plan) -> RawColumns:
     return RawColumns(bought, made, plan.features, sources[:, columns])
 
 
-class PipelineWalk(Walk):
-    """A `Walk` for the trees of a pipeline, or for a cascade along them.
+class PipelineDecider(Decider):
+    """Decides which raw columns the rows of a pipeline's trees ask for, or of a cascade along them.
 
-    `columns`: what may be bought. `inner`: makes the walk through the trees by features.
+    `columns`: what may be bought. `inner`: makes the decider that goes through the trees by features. It has cells of its own,
+    the features, and shares everything else with the walk.
     """
 
-    def __init__(self, columns: RawColumns, inner: Callable[[Start], ForestWalk | CascadeWalk], start: Start) -> None:
-        super().__init__(columns.plan, Orders, start)
-        self._columns = columns
-        shape = len(start.rows), columns.features.size
-        self._inner = inner(start._replace(known=(np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=bool))))
-        self._orders = type(self._inner._orders)(columns.plan, start.rows)
-        self._inner._paid_by, self._inner._done = self._paid_by, self._done
-        self._seen = np.full_like(self._status, NOT_SEEN)
-        for (i, f), why in self._unfit(self._cells, self._status == KNOWN, np.arange(len(columns.plan.names))).items():
-            self._status[i, f] = LOST
-            self._refused[i, columns.plan.names[f]] = why
-            logger.warning("%r of row %r %s; it counts as unavailable", columns.plan.names[f], self.rows[i], why)
+    def __init__(self, columns: RawColumns, inner: Callable[[Holdings], Decider], held: Holdings) -> None:
+        super().__init__(columns.plan, held)
+        self._columns, names = columns, columns.plan.names
+        shape = len(held.rows), columns.features.size
+        cells, status = np.zeros(shape, dtype=np.float32), np.full(shape, UNKNOWN, dtype=np.uint8)
+        self._inner = inner(replace(held, cells=cells, status=status))
+        self.orders = self._inner.orders
+        for (i, f), why in self._unfit(held.cells, held.status == KNOWN, np.arange(len(names))).items():
+            held.status[i, f] = LOST
+            held.refused[i, names[f]] = why
+            logger.warning("%r of row %r %s; it counts as unavailable", names[f], held.rows[i], why)
+        self._seen = held.status.copy()
+        self._make_features(np.arange(len(held.rows)))
 
-    def result(self) -> OnDemandResult:
-        """What is known now; see `ForestWalk.result`."""
-        self._settle()
-        self._inner.rounds, self._inner.requests = self.rounds, self.requests
-        return replace(self._inner.result(), refused=self.refused)
+    def result(self, **counts: Any) -> OnDemandResult:
+        """See `Decider`."""
+        return self._inner.result(**counts)
 
-    def _reopen(self, rows: NDArray[np.int64]) -> None:
-        """See `Walk`."""
-        self._make_features()
-        self._inner._reopen(rows)
+    def reopen(self, rows: NDArray[np.int64]) -> None:
+        """See `Decider`."""
+        self._make_new_features()
+        self._inner.reopen(rows)
 
-    def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """See `Walk`; (2)."""
-        self._make_features()
-        wanted = self._inner._look_ahead(rows)
-        return np.asarray((wanted @ self._columns.sources) & (self._status[rows] == UNKNOWN))
+    def look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """See `Decider`; (2)."""
+        self._make_new_features()
+        wanted = self._inner.look_ahead(rows)
+        return np.asarray((wanted @ self._columns.sources) & (self.held.status[rows] == UNKNOWN))
 
-    def _choose(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def choose(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The first raw column that the feature that the trees would ask for next is made from, and that is wanted."""
         sources, rows_of_features = self._columns.sources, (wanted @ self._columns.sources.T).astype(bool)
-        chosen = (self._inner._choose(rows, rows_of_features) @ sources) & wanted
+        chosen = (self._inner.choose(rows, rows_of_features) @ sources) & wanted
         of_these = np.where(chosen.any(axis=1, keepdims=True), chosen, wanted)
         return np.asarray(of_these & (np.cumsum(of_these, axis=1) == 1))
 
-    def _make_features(self) -> None:
+    def _make_new_features(self) -> None:
         """Compute the features of the rows to which something was delivered."""
-        rows = np.flatnonzero((self._status != self._seen).any(axis=1))
+        self._make_features(np.flatnonzero((self.held.status != self._seen).any(axis=1)))
+
+    def _make_features(self, rows: NDArray[np.int64]) -> None:
+        """Compute the features of some rows."""
         if self._seen.shape[1] == 0 or rows.size == 0:
             return
-        values, known = self._columns.known_features(self._cells[rows], self._status[rows] == KNOWN)
-        status = self._status[rows]
+        status, features = self.held.status[rows], self._inner.held
+        values, known = self._columns.known_features(self.held.cells[rows], status == KNOWN)
         lost = (status == LOST) @ self._columns.sources.T
-        self._inner._cells[rows] = values
-        self._inner._status[rows] = np.where(known, KNOWN, np.where(lost, LOST, UNKNOWN))
+        features.cells[rows] = values
+        features.status[rows] = np.where(known, KNOWN, np.where(lost, LOST, UNKNOWN))
         self._seen[rows] = status
 
-    def _judged(self, request: Request, given: Answer) -> Answer:
+    def judged(self, request: Request, given: Answer) -> Answer:
         """Refuses values with which the pipeline cannot make a row's features."""
-        places = np.searchsorted(self._purchases.features, request.columns)
-        cells, known = self._cells[request.positions], self._status[request.positions] == KNOWN
+        places = np.searchsorted(self.purchases.features, request.columns)
+        cells, known = self.held.cells[request.positions], self.held.status[request.positions] == KNOWN
         cells[:, places] = np.where(given.had, given.values, cells[:, places])
         known[:, places] |= given.had
         found = self._unfit(cells, known, places)
@@ -163,22 +161,22 @@ class PipelineWalk(Walk):
         return not refused_rows(lambda one: self._columns.known_features(cells, others), np.zeros(1, dtype=np.int64))
 
 
-Begin = tuple[PurchasePlan, Callable[[Start], ForestWalk | CascadeWalk | PipelineWalk]]
-"""A model that is ready to be walked: what may be bought, and what makes a new walk."""
+Begin = tuple[PurchasePlan, Callable[[Holdings], Decider]]
+"""A model that is ready to be walked: what may be bought, and what makes the decider of a walk."""
 
 
-def _begin(plan: PurchasePlan, walk: Callable[[Start], ForestWalk | CascadeWalk]) -> Begin:
+def _begin(plan: PurchasePlan, decider: Callable[[Holdings], Decider]) -> Begin:
     """Walks by features; around them walks by raw columns if these make the features."""
     if not isinstance(plan, Plan) or plan.ensemble.made is None:
-        return plan, walk
+        return plan, decider
     columns = raw_columns_of(plan)
-    return columns.plan, partial(PipelineWalk, columns, walk)
+    return columns.plan, partial(PipelineDecider, columns, decider)
 
 
 def staged_walks(model: StagedModel, costs: Costs | None, evaluation_cost: Any) -> Begin:
     """Walks along the stages of a fitted cascade."""
     steps = steps_of(model)
-    begin = _begin(steps.plan, partial(CascadeWalk, steps, model.policy))
+    begin = _begin(steps.plan, partial(CascadeDecider, steps, model.policy))
     check_same_prices(model.stages, begin[0].everything, costs, evaluation_cost)
     return begin
 
@@ -194,4 +192,4 @@ def forest_walks(
     costs, evaluation = model.priced(costs, evaluation)
     trees, items = model.ensemble, model.items(costs)
     plan = plan_of(trees, items, evaluation_prices(model.per_feature(evaluation), trees), model=model)
-    return _begin(plan, partial(ForestWalk, plan, options(model)))
+    return _begin(plan, partial(ForestDecider, plan, options(model)))

@@ -134,10 +134,10 @@ class OnDemandPredictor:
         self._probabilities_open = not isinstance(model, HasStages) and early_stopping and tolerance is None
         if isinstance(model, HasStages):
             _refuse_choices(model, early_stopping, tolerance, threshold, order)
-            self._plan, self._walk = staged_walks(model.staged_model(), costs, evaluation_cost)
+            self._plan, self._decider = staged_walks(model.staged_model(), costs, evaluation_cost)
         else:
             options = partial(_options, early=early_stopping, tolerance=tolerance, order=order)
-            self._plan, self._walk = forest_walks(model, costs, evaluation_cost, threshold, options)
+            self._plan, self._decider = forest_walks(model, costs, evaluation_cost, threshold, options)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -169,7 +169,7 @@ class OnDemandPredictor:
             for labels that repeat, features that the forest does not have, and values that are not finite numbers or NaN.
         """
         labels = _labels(rows)
-        return self._walk(Start(self.acquire, labels, self._known(known, labels), self._asking))
+        return Walk(self._plan, self._decider, Start(self.acquire, labels, self._known(known, labels), self._asking))
 
     @checked
     def run(self, rows: Any, *, known: Any = None, max_total_cost: Price | None = None) -> OnDemandResult:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from formulations.errors import UnsupportedModelError
 from prunemodels.on_demand.orders import Orders, StageOrders
 from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of, purchases_of
-from prunemodels.on_demand.steps import NO_CAP, Standing, Trees, _advance, _ask_for_all
+from prunemodels.on_demand.steps import NO_CAP, Standing, Trees, advance, ask_for_all
 from prunemodels.stages.prices import priced_stages
 from prunemodels.stages.raw_tables import misfits, with_types
 from prunemodels.stages.set_stages import SetStages
@@ -110,13 +110,13 @@ class TreeSteps:
     def advance(self, s: int, rows: Rows, place: Place, cells: Table, status: NDArray[np.uint8]) -> None:
         """Go down the splits that stage s keeps."""
         most = np.full(place.steps.shape, NO_CAP)  # the walk itself looks ahead to see whether a stage keeps within a cap
-        _advance(rows, Standing(place.node, cells, status), self._trees(s), self.plan.step_units, most, place.steps)
+        advance(rows, Standing(place.node, cells, status), self._trees(s), self.plan.step_units, most, place.steps)
 
     def needs(self, s: int, rows: Rows, place: Place) -> NDArray[np.bool_]:
         """The features of the splits that the rows have reached."""
         unknown = np.zeros((rows.size, len(self.plan.names)), dtype=np.uint8)
         found, done = np.zeros(unknown.shape, dtype=bool), np.zeros(rows.size, dtype=bool)
-        _ask_for_all(np.arange(rows.size), place.node[rows], self._trees(s), unknown, found, done)
+        ask_for_all(np.arange(rows.size), place.node[rows], self._trees(s), unknown, found, done)
         return found
 
     def _trees(self, s: int) -> Trees:

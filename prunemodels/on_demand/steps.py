@@ -50,7 +50,7 @@ class Standing(NamedTuple):
 
 
 @njit(cache=True)
-def _advance(rows, at, trees, step_units, most, steps):  # type: ignore[no-untyped-def]
+def advance(rows, at, trees, step_units, most, steps):  # type: ignore[no-untyped-def]
     """Walk each tree down to a leaf, to a split whose feature is not known, or to one that would bring `steps`, the price of the
     splits passed, above `most`.
     """
@@ -72,7 +72,7 @@ def _advance(rows, at, trees, step_units, most, steps):  # type: ignore[no-untyp
 
 
 @njit(cache=True)
-def _ask_for_all(rows, node, trees, status, wanted, done):  # type: ignore[no-untyped-def]
+def ask_for_all(rows, node, trees, status, wanted, done):  # type: ignore[no-untyped-def]
     """Mark every feature at which a tree waits: each is certainly needed, whatever the values of the others."""
     left, column = trees.left, trees.column
     for k in range(rows.shape[0]):
@@ -125,7 +125,7 @@ class Room(NamedTuple):
 
 
 @njit(cache=True)
-def _ask_for_one(rows, at, trees, ranges, place, owed, room, wanted, done, total):  # type: ignore[no-untyped-def]
+def ask_for_one(rows, at, trees, ranges, place, owed, room, wanted, done, total):  # type: ignore[no-untyped-def]
     """Write the bounds of (1) and the guess into `total`, shape (rows, 3, K), and mark the feature to ask for next.
 
     ``place[t]`` is tree t's place in a given order: the first tree that waits decides. Where ``place`` is empty, the score of

@@ -1,6 +1,6 @@
 """A walk predicts a batch of rows: it holds what is known and paid, and makes the rounds of requests that add to it.
 
-    round:   find which rows are done, and what the others wait for         (forest_walk, cascade_walk)
+    round:   find which rows are done, and what the others wait for         (forest_decider, cascade_decider)
              group that into requests, and number them                      (orders)
              ask                                                            (transport)
              record what was delivered and paid                             (here, accounts)
@@ -15,7 +15,6 @@ counts as one that cannot be had: it is named, and the other rows go on.
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,7 +28,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from prunemodels.on_demand.accounts import Spending
 from prunemodels.on_demand.answers import Answer, Refused, logger, read
-from prunemodels.on_demand.orders import Orders
+from prunemodels.on_demand.holdings import Decider, Holdings
 from prunemodels.on_demand.plan import MOST_UNITS, PurchasePlan
 from prunemodels.on_demand.request import NEVER, AcquisitionFailedError, InterruptedAcquisitionError, Request
 from prunemodels.on_demand.result import OnDemandResult
@@ -37,7 +36,7 @@ from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
 from prunemodels.on_demand.transport import Start, ask_in_turn, ask_together
 
 
-class Walk(ABC):
+class Walk:
     """Rows between their first request and their predictions; made by `OnDemandPredictor.start`.
 
     A walk that failed, was interrupted or cancelled keeps what was delivered: `run` or `run_async` goes on. It can be pickled if
@@ -45,8 +44,8 @@ class Walk(ABC):
 
     Parameters
     ----------
-    plan, orders
-        features and prices, and how wanted features become requests.
+    plan, decider
+        features and prices, and what makes the decider of the rows.
     start
         the rows, what is known of them, and how to ask.
 
@@ -86,20 +85,17 @@ class Walk(ABC):
     array([1])
     """
 
-    def __init__(self, plan: PurchasePlan, orders: type[Orders], start: Start) -> None:
+    def __init__(self, plan: PurchasePlan, decider: Callable[[Holdings], Decider], start: Start) -> None:
         self.acquire, self.rows, known, asking = start
-        n = len(self.rows)
         self.rounds = self.requests = 0
-        self._purchases, self._orders, self._asking = plan, orders(plan, self.rows), asking
-        self._cap = None if asking.max_cost is None else min(int(asking.max_cost / plan.unit), MOST_UNITS)  # in units
-        self._cells = known[0].copy()
-        self._status = np.where(known[1], KNOWN, UNKNOWN).astype(np.uint8)
-        self._paid_by = np.full((n, plan.costs.n_items), NEVER, dtype=np.int32)
-        self._done = np.zeros(n, dtype=bool)
+        cap = None if asking.max_cost is None else min(int(asking.max_cost / plan.unit), MOST_UNITS)
+        self._purchases, self._asking = plan, asking
+        self._held = Holdings.at_start(plan, self.rows, known, cap)
+        self._decider = decider(self._held)
+        self._orders = self._decider.orders(plan, self.rows)
         self._arrived: list[tuple[Request, Answer, list[Request]]] = []
         self._open: dict[int, Request] = {}
         self._unavailable: dict[int, Request] = {}
-        self._refused: dict[tuple[int, str], str] = {}
         self._running = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -121,22 +117,15 @@ class Walk(ABC):
         finally:
             self._running.release()
 
-    @abstractmethod
     def result(self) -> OnDemandResult:
         """What is known now; of a walk that was broken off, what was bought, and the best guess."""
-
-    @abstractmethod
-    def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Advance the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
-
-    @abstractmethod
-    def _choose(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """One of the wanted features for each row that wants any; shape as `wanted`."""
+        self._settle()
+        return self._decider.result(rounds=self.rounds, requests=self.requests, refused=self.refused)
 
     @property
     def finished(self) -> bool:
         """Whether all rows have their predictions."""
-        return bool(self._done.all())
+        return bool(self._held.done.all())
 
     @checked
     def run(self, *, max_total_cost: Price | None = None) -> OnDemandResult:
@@ -160,7 +149,7 @@ class Walk(ABC):
         """
         try:
             with self._single_run():
-                spending = Spending(self._purchases, self._paid_by, max_total_cost)
+                spending = Spending(self._purchases, self._held.paid_by, max_total_cost)
                 while (requests := self._next()) and ask_in_turn(self, requests, spending):
                     pass
         except KeyboardInterrupt as error:
@@ -192,7 +181,7 @@ class Walk(ABC):
         ``asyncio.run`` is such a cancellation.
         """
         with self._single_run():
-            spending = Spending(self._purchases, self._paid_by, max_total_cost)
+            spending = Spending(self._purchases, self._held.paid_by, max_total_cost)
             while (requests := self._next()) and await ask_together(self, requests, limit, spending):
                 pass
         return self.result()
@@ -246,33 +235,33 @@ class Walk(ABC):
 
     def _bought_before(self, lost: NDArray[np.bool_]) -> None:
         """Count the known features as bought: what they share with others is paid. `lost`, shape (n, F), cannot be had."""
-        self._paid_by[(self._status == KNOWN) @ self._purchases.needs] = 0
-        self._status[lost & (self._status == UNKNOWN)] = LOST
+        self._held.paid_by[(self._held.status == KNOWN) @ self._purchases.needs] = 0
+        self._held.status[lost & (self._held.status == UNKNOWN)] = LOST
 
     def _waiting(self, one_feature: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The rows that wait for something, and what for: all that they are certain to need, or one feature each."""
-        rows = np.flatnonzero(~self._done)
-        wanted = self._look_ahead(rows)
+        rows = np.flatnonzero(~self._held.done)
+        wanted = self._decider.look_ahead(rows)
         waits = wanted.any(axis=1)
         rows, wanted = rows[waits], wanted[waits]
-        return rows, self._choose(rows, wanted) if one_feature and rows.size else wanted
+        return rows, self._decider.choose(rows, wanted) if one_feature and rows.size else wanted
 
     def _next(self, one_feature: bool = False) -> list[Request]:
         """The requests of the round that is under way, or of the next one."""
-        while not self._open and not self._done.all():
+        while not self._open and not self._held.done.all():
             # while requests are open, new ones would ask for other features with the items that are still unpaid
             rows, wanted = self._waiting(one_feature)
             if rows.size:
                 self.rounds += 1
-                paid = self._paid_by != NEVER
-                made = self._orders.of_round(wanted, self._status[rows] == UNKNOWN, rows, paid, self._asking.max_rows)
+                paid = self._held.paid_by != NEVER
+                made = self._orders.of_round(wanted, self._held.status[rows] == UNKNOWN, rows, paid, self._asking.max_rows)
                 self._open = {request.number: request for request in made}
         return list(self._open.values())
 
     @property
     def refused(self) -> tuple[Refused, ...]:
         """The values that came, and that the model could not take; they count as unavailable."""
-        return tuple(Refused(self.rows[i], feature, why) for (i, feature), why in self._refused.items())
+        return tuple(Refused(self.rows[i], feature, why) for (i, feature), why in self._held.refused.items())
 
     @checked
     def take(self, request: Request, answer: Any) -> None:
@@ -294,7 +283,7 @@ class Walk(ABC):
         if made is None or made.features != request.features or not made.rows.equals(request.rows):
             raise InvalidInputError(f"{request} is not open in this walk; take every request of next_requests once")
         try:
-            given = self._judged(request, read(answer, request, self._cells.dtype))
+            given = self._decider.judged(request, read(answer, request, self._held.cells.dtype))
         except InvalidInputError as error:
             raise AcquisitionFailedError(f"the answer to {request} is refused: {error}", request, self) from error
         if request.number not in self._open:
@@ -307,7 +296,7 @@ class Walk(ABC):
         given, rest = replace(given, came=came), []
         if not came.all():
             attempt = 1 if last else request.attempt + 1
-            rest = self._orders.remaining(request, given, self._paid_by, self._open.values(), attempt)
+            rest = self._orders.remaining(request, given, self._held.paid_by, self._open.values(), attempt)
         for (i, f), why in given.wrong.items():
             again = "is asked for again" if not last else "counts as unavailable"
             logger.warning("%r of row %r %s; it %s", request.features[f], request.rows[i], why, again)
@@ -316,22 +305,14 @@ class Walk(ABC):
         if rest and last:
             raise AcquisitionFailedError(f"the answer to {request} is incomplete: {_absent(request, given)}", request, self)
 
-    def _judged(self, request: Request, given: Answer) -> Answer:
-        """The answer without values that the model's columns cannot take; models of numbers take all that `read` takes."""
-        return given
-
     def _take_late(self, request: Request, given: Answer) -> None:
         """Enter the values that could not be had before."""
         where = np.ix_(request.positions, np.searchsorted(self._purchases.features, request.columns))
-        late = given.had & (self._status[where] == LOST)
+        late = given.had & (self._held.status[where] == LOST)
         if late.any():
             self._arrived.append((request, Answer(given.values, late, late), []))
             self._settle()
-            self._reopen(request.positions[late.any(axis=1)])
-
-    def _reopen(self, rows: NDArray[np.int64]) -> None:
-        """Have rows go on that may have stopped without a value."""
-        self._done[rows] = False
+            self._decider.reopen(request.positions[late.any(axis=1)])
 
     def _settle(self) -> None:
         """Enter the answers that arrived. Entering one twice, after an interruption, changes nothing."""
@@ -339,35 +320,18 @@ class Walk(ABC):
             request, given, rest = self._arrived[0]
             where = np.ix_(request.positions, np.searchsorted(self._purchases.features, request.columns))
             pays = given.had @ self._purchases.needs[where[1].ravel()]
-            paid_by = self._paid_by[request.positions]
-            self._paid_by[request.positions] = np.where(pays, np.minimum(paid_by, request.number), paid_by)
-            self._cells[where] = np.where(given.came, given.values, self._cells[where])
-            self._status[where] = np.where(given.came, np.where(given.had, KNOWN, LOST), self._status[where])
+            paid_by = self._held.paid_by[request.positions]
+            self._held.paid_by[request.positions] = np.where(pays, np.minimum(paid_by, request.number), paid_by)
+            self._held.cells[where] = np.where(given.came, given.values, self._held.cells[where])
+            self._held.status[where] = np.where(given.came, np.where(given.had, KNOWN, LOST), self._held.status[where])
             for (i, f), why in given.wrong.items():
                 if given.came[i, f]:
-                    self._refused[int(request.positions[i]), request.features[f]] = why
+                    self._held.refused[int(request.positions[i]), request.features[f]] = why
             if (given.came & ~given.had).any():
                 self._unavailable[request.number] = request
             self._open.pop(request.number, None)
             self._open.update({other.number: other for other in rest})
             del self._arrived[0]
-
-
-def refused_rows(attempt: Callable[[NDArray[np.int64]], object], rows: NDArray[np.int64]) -> dict[int, Exception]:
-    """The rows for which an attempt fails, and the errors; found by trying halves, since one bad value must not end all walks.
-
-    Each such row was tried by itself in the end. `attempt` has no side effects.
-    """
-    if not rows.size:
-        return {}
-    try:
-        attempt(rows)
-    except Exception as error:  # a model's steps may raise anything
-        if rows.size == 1:
-            return {int(rows[0]): error}
-        left, right = np.array_split(rows, 2)
-        return refused_rows(attempt, left) | refused_rows(attempt, right)
-    return {}
 
 
 def _absent(request: Request, given: Answer) -> str:

@@ -55,7 +55,7 @@ def test_a_service_compiles_nothing_after_the_containerfiles_commands(tmp_path: 
         return done.stdout
 
     first, second = (json.loads(python("-m", *command.split(), "--json")) for command in runs[1:])
-    assert "prunemodels.on_demand.steps._advance" in first["compiled"]
+    assert "prunemodels.on_demand.steps.advance" in first["compiled"]
     assert first["folder"] == str(compiled)
     assert second["compiled"] == []
     assert second["found"] > 0

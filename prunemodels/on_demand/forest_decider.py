@@ -1,4 +1,4 @@
-"""Send rows down the trees of a forest.
+"""Decide what rows ask for on their way down the trees of a forest.
 
 In every round they go down all trees as far as the known features lead. Rows that are decided stop, and the others name the
 features that they wait for.
@@ -15,12 +15,14 @@ that is out of reach stays so. If the row cannot pay all that it waits for toget
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from prunemodels.on_demand.accounts import account_of
 from prunemodels.on_demand.deciding import Certainty, Options
-from prunemodels.on_demand.orders import Orders
+from prunemodels.on_demand.holdings import Decider, Holdings
 from prunemodels.on_demand.plan import Plan
 from prunemodels.on_demand.request import NEVER
 from prunemodels.on_demand.result import OnDemandResult
@@ -34,51 +36,46 @@ from prunemodels.on_demand.steps import (
     Room,
     Standing,
     Trees,
-    _advance,
-    _ask_for_all,
-    _ask_for_one,
+    advance,
+    ask_for_all,
+    ask_for_one,
 )
-from prunemodels.on_demand.transport import Start
-from prunemodels.on_demand.walk import Walk
 
 
-class ForestWalk(Walk):
-    """A `Walk` for a forest.
+class ForestDecider(Decider):
+    """Sends rows down the trees of a forest.
 
     `plan`, `options`: trees and prices, and when to stop.
     """
 
-    def __init__(self, plan: Plan, options: Options, start: Start) -> None:
-        super().__init__(plan, Orders, start)
-        n = len(start.rows)
+    def __init__(self, plan: Plan, options: Options, held: Holdings) -> None:
+        super().__init__(plan, held)
+        n = len(held.rows)
         self._plan, self._options = plan, options
         self._certainty = Certainty(options, plan.response, plan.extremes) if options.stops else None
         self._node = np.tile(plan.ensemble.roots.astype(np.int32), (n, 1))
         self._steps = np.zeros(n, dtype=np.int64)
         self._early, self._capped = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
 
-    def result(self) -> OnDemandResult:
+    def result(self, **counts: Any) -> OnDemandResult:
         """What is known now; of a walk that was broken off, what was bought, and for open trees the value of the node reached."""
-        self._settle()
         plan, node, split = self._plan, self._node, self._plan.ensemble.is_split[self._node]
         sums = plan.response.sums(node)
         probabilities = plan.response.probabilities(sums)
         lost = np.zeros(node.shape, dtype=bool)
         if plan.names:
-            lost = split & (np.take_along_axis(self._status, plan.column[node], axis=1) == LOST)
+            lost = split & (np.take_along_axis(self.held.status, plan.column[node], axis=1) == LOST)
         return OnDemandResult(
-            rows=self.rows,
+            rows=self.held.rows,
             predictions=plan.response.predictions(sums),
             probabilities=None if probabilities is None else probabilities.astype(np.float64),
-            **account_of(plan, self._paid_by, self._steps),
-            finished=self._done.copy(),
+            **account_of(plan, self.held.paid_by, self._steps),
+            finished=self.held.done.copy(),
             stopped_early=self._early.copy(),
             fell_back=np.any(lost, axis=1),
             capped=self._capped.copy(),
             trees_finished=(~split | lost).sum(axis=1),
-            rounds=self.rounds,
-            requests=self.requests,
-            refused=self.refused,
+            **counts,
         )
 
     @property
@@ -88,31 +85,31 @@ class ForestWalk(Walk):
 
     def _standing(self, status: NDArray[np.uint8]) -> Standing:
         """Where the rows stand if their features have this status."""
-        return Standing(self._node, self._plan.routed(self._cells), status)
+        return Standing(self._node, self._plan.routed(self.held.cells), status)
 
-    def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Walk the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
+    def look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """See `Decider`."""
         plan, most = self._plan, self._most_steps()
-        _advance(rows, self._standing(self._status), self._trees, plan.step_units, most, self._steps)
+        advance(rows, self._standing(self.held.status), self._trees, plan.step_units, most, self._steps)
         status = self._status_within_cap(rows, most)
         capped = np.zeros(rows.size, dtype=bool)
         if self._options.stops:
-            wanted, done, early = self._undecided(rows, self._status)
-            limited = np.flatnonzero(~done & (status[rows] != self._status[rows]).any(axis=1))
+            wanted, done, early = self._undecided(rows, self.held.status)
+            limited = np.flatnonzero(~done & (status[rows] != self.held.status[rows]).any(axis=1))
             if limited.size:
                 wanted[limited], done[limited], _ = self._undecided(rows[limited], status)
                 capped[limited] = done[limited]  # without the cap they would go on
         else:
             wanted, done, early = self._nothing(rows)
-            _ask_for_all(rows, self._node, self._trees, status, wanted, done)
-            if self._cap is not None:
+            ask_for_all(rows, self._node, self._trees, status, wanted, done)
+            if self.held.cap is not None:
                 short = np.flatnonzero(self._price_of(rows, wanted) > (most - self._steps)[rows])
-                wanted[short] = self._choose(rows[short], wanted[short])
-        self._early[rows], self._done[rows] = early, done
+                wanted[short] = self.choose(rows[short], wanted[short])
+        self._early[rows], self.held.done[rows] = early, done
         self._capped[rows] = capped | (done & ~early & self._barred(rows, status))
         return wanted
 
-    def _choose(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def choose(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The feature that early stopping would ask for next."""
         status = self._status_within_cap(rows, self._most_steps())
         return self._undecided(rows, status, stop=False)[0]
@@ -128,9 +125,9 @@ class ForestWalk(Walk):
         wanted, done, early = self._nothing(rows)
         total = np.zeros((rows.size, 3, value.shape[1]))
         ranges, place = Ranges(value, ends.low, ends.high), self._options.place
-        owed = Owed(plan.needs, plan.item_units.astype(np.float64), self._paid_by != NEVER)
+        owed = Owed(plan.needs, plan.item_units.astype(np.float64), self.held.paid_by != NEVER)
         room = Room.of(len(plan.needs), value.shape[1], self._trees)
-        _ask_for_one(rows, self._standing(status), self._trees, ranges, place, owed, room, wanted, done, total)
+        ask_for_one(rows, self._standing(status), self._trees, ranges, place, owed, room, wanted, done, total)
         if stop and self._certainty is not None:
             open_rows = np.flatnonzero(~done)
             early[open_rows] = self._certainty.of(total[open_rows])
@@ -143,16 +140,16 @@ class ForestWalk(Walk):
 
     def _most_steps(self) -> NDArray[np.int64]:
         """C - P: the most that each row may pay for passing splits."""
-        if self._cap is None:
-            return np.full(len(self.rows), NO_CAP)
-        return np.asarray(self._cap - (self._paid_by != NEVER) @ self._plan.item_units)
+        if self.held.cap is None:
+            return np.full(len(self.held.rows), NO_CAP)
+        return np.asarray(self.held.cap - (self.held.paid_by != NEVER) @ self._plan.item_units)
 
     def _status_within_cap(self, rows: NDArray[np.int64], most: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The status of all features, where those of `rows` that (1) excludes count as lost."""
-        if self._cap is None:
-            return self._status
-        plan, status = self._plan, self._status.copy()
-        unpaid = self._paid_by[rows] == NEVER
+        if self.held.cap is None:
+            return self.held.status
+        plan, status = self._plan, self.held.status.copy()
+        unpaid = self.held.paid_by[rows] == NEVER
         price = unpaid @ (plan.needs * plan.item_units).T + plan.step_units
         beyond = price > (most - self._steps)[rows, None]
         status[rows] = np.where((status[rows] == UNKNOWN) & beyond, LOST, status[rows])
@@ -160,15 +157,15 @@ class ForestWalk(Walk):
 
     def _price_of(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
         """What the rows would pay for all that they want, and for passing one split on each."""
-        items = (wanted @ self._plan.needs) & (self._paid_by[rows] == NEVER)
+        items = (wanted @ self._plan.needs) & (self.held.paid_by[rows] == NEVER)
         return np.asarray(items @ self._plan.item_units + wanted @ self._plan.step_units)
 
     def _barred(self, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Rows that the cap keeps from going on in a tree: its feature is known, but not passed, or is lost in `status` alone."""
-        if self._cap is None or not self._plan.names:
+        if self.held.cap is None or not self._plan.names:
             return np.zeros(rows.size, dtype=bool)
         node = self._node[rows]
         column, split = self._plan.column[node], self._plan.ensemble.is_split[node]
-        true = np.take_along_axis(self._status[rows], column, axis=1)
+        true = np.take_along_axis(self.held.status[rows], column, axis=1)
         held = (true == KNOWN) | (true != np.take_along_axis(status[rows], column, axis=1))
         return np.asarray((split & held).any(axis=1))

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 from prunemodels.on_demand.accounts import account_of
 from prunemodels.on_demand.answers import Answer, logger
+from prunemodels.on_demand.holdings import Decider, Holdings, refused_rows
 from prunemodels.on_demand.request import NEVER, Request
 from prunemodels.on_demand.result import CascadeResult
 from prunemodels.on_demand.stage_steps import Place, StageSteps
 from prunemodels.on_demand.steps import LOST, UNKNOWN
-from prunemodels.on_demand.transport import Start
-from prunemodels.on_demand.walk import Walk, refused_rows
 from prunemodels.stages.policy import ExitPolicy, Visit
 from prunemodels.stages.stacking import stack_inputs
 from prunemodels.stages.stages import StageOutput
@@ -59,15 +58,15 @@ class RowStates:
         return replace(self, **fresh)
 
 
-class CascadeWalk(Walk):
-    """A `Walk` through the stages of a cascade.
+class CascadeDecider(Decider):
+    """Sends rows through the stages of a cascade.
 
     `steps`, `policy`: what the stages need and predict, and which rows go on.
     """
 
-    def __init__(self, steps: StageSteps, policy: ExitPolicy, start: Start) -> None:
-        super().__init__(steps.plan, steps.orders, start)
-        n, classes = len(start.rows), steps.plan.classes
+    def __init__(self, steps: StageSteps, policy: ExitPolicy, held: Holdings) -> None:
+        super().__init__(steps.plan, held, steps.orders)
+        n, classes = len(held.rows), steps.plan.classes
         self._stages, self._policy = steps, policy
         first, no = policy.start(n), np.zeros(n, dtype=bool)
         K = 1 if classes is None else len(classes)
@@ -76,25 +75,22 @@ class CascadeWalk(Walk):
         none, zero = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self._at = RowStates(steps.start(n), zero, first.level, first.sent, none, answer, no, no, no, no)
 
-    def result(self) -> CascadeResult:
+    def result(self, **counts: Any) -> CascadeResult:
         """What is known now; of a walk that was broken off, what was bought, and the answers of the last stages to predict."""
-        self._settle()
-        at, plan = self._guessed(np.flatnonzero(self._at.answered_by < 0)), self._purchases
+        at, plan = self._guessed(np.flatnonzero(self._at.answered_by < 0)), self.purchases
         answered = ~np.isnan(at.answer.value[:, 0])
         return CascadeResult(
-            rows=self.rows,
+            rows=self.held.rows,
             predictions=_predictions(at.answer.value, answered, plan.classes),
             probabilities=None if plan.classes is None else at.answer.value,
-            **account_of(plan, self._paid_by, at.place.steps),
+            **account_of(plan, self.held.paid_by, at.place.steps),
             finished=at.done & answered,
             stopped_early=at.early,
             fell_back=at.lost,
             trees_finished=np.where(at.answered_by >= 0, self._stages.n_trees(at.answered_by), 0),
-            rounds=self.rounds,
-            requests=self.requests,
             stage=at.answered_by,
             capped=at.capped,
-            refused=self.refused,
+            **counts,
         )
 
     def _guessed(self, rows: Rows) -> RowStates:
@@ -102,7 +98,7 @@ class CascadeWalk(Walk):
         at = self._at
         return self._with_answers(rows, self._alone(0, rows), answered_by=-1) if rows.size and self._stages.guesses else at
 
-    def _judged(self, request: Request, given: Answer) -> Answer:
+    def judged(self, request: Request, given: Answer) -> Answer:
         """Refuses values that have not the type that their column had in training."""
         wrong = {}
         for f, column in enumerate(request.columns.tolist()):
@@ -110,15 +106,15 @@ class CascadeWalk(Walk):
                 wrong[i, f] = why
         return given.refusing(wrong, request)
 
-    def _reopen(self, rows: Rows) -> None:
+    def reopen(self, rows: Rows) -> None:
         """Rows that stopped without a value begin again, with all that they have bought."""
         rows = rows[self._at.lost[rows]]
-        fresh, at = self._policy.start(len(self.rows)), self._at
+        fresh, at = self._policy.start(len(self.held.rows)), self._at
         start, place = self._stages.start(rows.size), Place(at.place.node.copy(), at.place.steps.copy())
         place.node[rows], place.steps[rows] = start.node, start.steps
         begun = dict.fromkeys(("stage", "sent", "done", "early", "capped", "lost"), (rows, 0))
         self._at = replace(at, place=place).changed(level=(rows, fresh.level[rows]), answered_by=(rows, -1), **begun)
-        self._done[:] = self._at.done
+        self.held.done[:] = self._at.done
 
     def _answers(self, s: int, rows: Rows) -> tuple[Rows, StageOutput | None]:
         """The rows that stage s predicts, and its output. Those that its model refuses stop with the answer that they have.
@@ -133,23 +129,23 @@ class CascadeWalk(Walk):
                 raise
         bad = np.array(sorted(refused), dtype=np.int64)
         for i in bad.tolist():
-            self._refused[i, f"stage {s}"] = f"refuses the row ({refused[i]})"
-            logger.warning("stage %d refuses the row %r (%s); the row stops before it", s, self.rows[i], refused[i])
+            self.held.refused[i, f"stage {s}"] = f"refuses the row ({refused[i]})"
+            logger.warning("stage %d refuses the row %r (%s); the row stops before it", s, self.held.rows[i], refused[i])
         self._at = self._at.changed(done=(bad, True), lost=(bad, True))
         willing = np.setdiff1d(rows, bad)
         return willing, self._alone(s, willing) if willing.size else None
 
     def _alone(self, s: int, rows: Rows) -> StageOutput:
-        return self._stages.output(s, _of(self._at.place, rows), self._cells[rows])
+        return self._stages.output(s, _of(self._at.place, rows), self.held.cells[rows])
 
     def _with_answers(self, rows: Rows, output: StageOutput, answered_by: int) -> RowStates:
         answer = StageOutput(self._at.answer.value.copy(), self._at.answer.spread.copy())
         answer.value[rows], answer.spread[rows] = output.value, output.spread
         return replace(self._at, answer=answer).changed(answered_by=(rows, answered_by))
 
-    def _look_ahead(self, rows: Rows) -> Flags:
+    def look_ahead(self, rows: Rows) -> Flags:
         """(1), stage after stage, until all rows wait or are done."""
-        wanted = np.zeros((len(self.rows), len(self._purchases.names)), dtype=bool)
+        wanted = np.zeros((len(self.held.rows), len(self.purchases.names)), dtype=bool)
         moving = rows[~self._at.done[rows]]
         while moving.size:
             going, stage = [], self._at.stage[moving]  # a copy: rows that go on are looked at in the next turn
@@ -159,29 +155,29 @@ class CascadeWalk(Walk):
                 wanted[at_stage[~asks]] = False
                 going.append(self._predict(s, at_stage[predicts]))
             moving = np.concatenate(going)
-        self._done[:] = self._at.done  # a pipeline's walk shares the array
+        self.held.done[:] = self._at.done  # a pipeline's walk shares the array
         return wanted[rows]
 
-    def _choose(self, rows: Rows, wanted: Flags) -> Flags:
+    def choose(self, rows: Rows, wanted: Flags) -> Flags:
         """The cheapest of the wanted features; the stage needs the others too."""
-        plan = self._purchases
-        price = ((self._paid_by[rows] == NEVER) @ (plan.needs * plan.item_units).T).astype(np.float64)
+        plan = self.purchases
+        price = ((self.held.paid_by[rows] == NEVER) @ (plan.needs * plan.item_units).T).astype(np.float64)
         chosen = np.zeros_like(wanted)
         chosen[np.arange(rows.size), np.argmin(np.where(wanted, price, np.inf), axis=1)] = True
         return chosen
 
     def _advance(self, s: int, rows: Rows, wanted: Flags) -> tuple[Flags, Flags]:
         """Advance the rows at stage s. Returns which of them ask (for the features in `wanted`), and for which it can predict."""
-        at, units = self._at, self._purchases.item_units
-        paid = self._paid_by[rows] != NEVER
+        at, units = self._at, self.purchases.item_units
+        paid = self.held.paid_by[rows] != NEVER
         spent = paid @ units
         over = self._beyond(s, rows, spent)
-        self._stages.advance(s, rows[~over], at.place, self._cells, self._status)
-        needed, status = self._stages.needs(s, rows, at.place), self._status[rows]
+        self._stages.advance(s, rows[~over], at.place, self.held.cells, self.held.status)
+        needed, status = self._stages.needs(s, rows, at.place), self.held.status[rows]
         missing, lost = needed & (status == UNKNOWN), (needed & (status == LOST)).any(axis=1)
-        if self._cap is not None:
-            new = (missing @ self._purchases.needs) & ~paid
-            over |= spent + new @ units + at.place.steps[rows] > self._cap
+        if self.held.cap is not None:
+            new = (missing @ self.purchases.needs) & ~paid
+            over |= spent + new @ units + at.place.steps[rows] > self.held.cap
         lost &= ~over
         by_nodes = lost & (s == 0) & self._stages.guesses  # its nodes answer, so the other features are still worth buying
         stops = over | (lost & ~by_nodes)
@@ -193,11 +189,11 @@ class CascadeWalk(Walk):
     def _beyond(self, s: int, rows: Rows, paid: Rows) -> Flags:
         """Rows for which evaluating the splits that can be passed would already cost more than the cap."""
         place = self._at.place
-        if self._cap is None or not place.node.shape[1]:
+        if self.held.cap is None or not place.node.shape[1]:
             return np.zeros(rows.size, dtype=bool)
         trial = _of(place, rows)
-        self._stages.advance(s, np.arange(rows.size), trial, self._cells[rows], self._status[rows])
-        return paid + trial.steps > self._cap
+        self._stages.advance(s, np.arange(rows.size), trial, self.held.cells[rows], self.held.status[rows])
+        return paid + trial.steps > self.held.cap
 
     def _predict(self, s: int, rows: Rows) -> Rows:
         """Have stage s predict the rows. Returns the rows that go on."""
