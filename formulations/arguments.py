@@ -1,11 +1,12 @@
 """Arguments are checked once, at the public door, against the annotations of the function that takes them.
 
 ``@checked`` stands above every public function and above the classes that users build. A function is only marked by it: our own
-code calls it as it is, and the namespaces of `prunemodels` give users the form that checks, see `at_the_door`. Methods and
-constructors have one form, which checks. The first call reads the annotations. From then on an argument of another kind is
-refused before the function starts: a word that is not one of a `Literal`, text for a number, a forest for a `PruningProblem`.
-What an annotation cannot say, a range, stands beside the type: ``Annotated[float, Range(0)]``; a text there replaces the words of
-the message. So the signature is the one place that says what a function takes, and type checkers read the same one.
+code calls it as it is, and the namespaces of `prunemodels` give users the form that checks, see `at_the_door`. Methods,
+constructors and the engines of registries have one form, which checks. The first call reads the annotations. From then on an
+argument of another kind is refused before the function starts: a word that is not one of a `Literal`, text for a number, a
+forest for a `PruningProblem`. What an annotation cannot say, a range, stands beside the type: ``Annotated[float, Range(0)]``; a
+text there replaces the words of the message. So the signature is the one place that says what a function takes, and type
+checkers read the same one.
 
 A `Decimal` counts as the fraction that it is: where a function takes numbers, it is given that `Fraction`.
 
@@ -129,11 +130,7 @@ def checked(target: Target) -> Target:
 
 
 def at_the_door(value: Any, namespace: str, name: str) -> Any:
-    """What users get of a public name: a marked function, alone, in a `partial` or in a registry, refuses wrong arguments."""
-    if isinstance(value, dict) and any(callable(entry) for entry in value.values()):
-        return {key: at_the_door(entry, namespace, f"{name}[{key!r}]") for key, entry in value.items()}
-    if isinstance(value, functools.partial):
-        return functools.partial(at_the_door(value.func, namespace, name), *value.args, **value.keywords)
+    """What users get of a public name: a marked function refuses wrong arguments; everything else is as it is."""
     if not getattr(value, "checked_at_the_door", False):
         return value
     door = checking(value)
@@ -141,16 +138,12 @@ def at_the_door(value: Any, namespace: str, name: str) -> Any:
     return door
 
 
-def checked_options(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Named arguments of a function that is called by its name, with fractions for decimals; one of another kind is refused."""
-    if not options:
-        return {}
-    kinds = argument_kinds(function.func if isinstance(function, functools.partial) else function)
-    return {name: _taken(name, kinds.get(name), value) for name, value in options.items()}
-
-
 def checking(function: Target) -> Target:
-    """The function behind a check of its arguments, whoever calls it: for settings of estimators, which `fit` hands on."""
+    """The function behind a check of its arguments, whoever calls it.
+
+    For engines, which users and `pm.solve` call by their names in one registry, and for settings of estimators, which `fit` hands
+    on.
+    """
     rules: dict[str, Kind] = {}
     order: list[tuple[str, Kind | None]] = []
 

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.solution import Solution
-from formulations.arguments import Seconds, checked, checked_options
+from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Budget, Limit, limit_of_mean_cost
@@ -170,7 +170,7 @@ def _for_lam(
     """Solve (1), by the engine that is predicted to be fastest, or by the named engine."""
     limit = math.inf if time_limit is None else time_limit
     engine: Callable[..., Solution] = optimal_pruning if method == AUTO else _chosen(SOLVERS, method, "lam")
-    options = _checked_options(engine, options, method)
+    _check_options(engine, options, method)
     with timed_step(LOG, "pruning of %s at lambda %g by %s", problem, float(lam), method):
         solution = engine(problem, lam, time_limit=limit, **options)
     return solution if method == AUTO else replace(solution, method=method)
@@ -183,7 +183,7 @@ def _for_budget(
     name = "best" if method == AUTO else method
     engine: Callable[..., LimitedSolution] = _chosen(BUDGET_SOLVERS, name, "budget")
     limit = {} if time_limit is None else {"time_limit": time_limit}
-    options = _checked_options(engine, options, method)
+    _check_options(engine, options, method)
     with timed_step(LOG, "pruning of %s within the budget %g by %s", problem, float(budget), name):
         return replace(engine(problem, budget, **limit, **options), method=name)
 
@@ -225,7 +225,7 @@ def _for_limits(
     name: Any = "best" if method == AUTO else method
     _chosen(dict.fromkeys(METHODS), name, "limits")
     engine = partial(solve_limits, method=name)
-    options = _checked_options(engine, options, method)
+    _check_options(engine, options, method)
     with timed_step(LOG, "pruning of %s within %d limits by %s", problem, len(limits), name):
         return replace(engine(problem, limits, time_limit=time_limit, **options), method=name)
 
@@ -237,8 +237,8 @@ def _chosen(methods: Mapping[str, T], method: str, what: str) -> T:
     return methods[method]
 
 
-def _checked_options(engine: Callable[..., object], options: Mapping[str, object], method: str) -> dict[str, Any]:
-    """The options, of the kinds that the engine takes; those that it does not have, or that the method has fixed, are refused."""
+def _check_options(engine: Callable[..., object], options: Mapping[str, object], method: str) -> None:
+    """Refuse options that the engine does not have, or that the method has fixed; the engine itself checks their values."""
     fixed = {"time_limit", *(engine.keywords if isinstance(engine, partial) else ())}
     parameters = inspect.signature(engine).parameters.values()
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
@@ -246,4 +246,3 @@ def _checked_options(engine: Callable[..., object], options: Mapping[str, object
         for name in options:
             if name not in known:
                 raise InvalidInputError(f"the method {method!r} has no option {name!r}; it has {', '.join(known) or 'none'}")
-    return checked_options(engine, options)

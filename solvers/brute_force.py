@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Solution, StopReason
-from formulations.arguments import Seconds, checked
+from formulations.arguments import Seconds, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.forest import Forest
@@ -116,7 +116,7 @@ def _costs(problem: Core, kept: NDArray[np.bool_]) -> NDArray[Any]:
     return cost
 
 
-@checked
+@checking
 def brute_force(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.inf) -> Solution:
     """The best of all prunings for one lambda; among several the one with the fewest splits.
 

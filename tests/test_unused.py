@@ -94,10 +94,10 @@ def test_every_parameter_is_read(package: str) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_option_has_a_user(package: str) -> None:
-    """Options of public functions, which are `@checked`, are their users'; any other option is set by some caller."""
+    """Options of public functions and engines, `@checked` or `@checking`, are their users'; any other is set by some caller."""
     idle = []
     for file, name, function in functions(package):
-        if any(ast.unparse(d) == "checked" for d in function.decorator_list):
+        if any(ast.unparse(d) in {"checked", "checking"} for d in function.decorator_list):
             continue
         named, most = calls().get(name, (set(), 0))
         asked = function.args

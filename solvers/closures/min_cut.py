@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import ItemDuals, Solution, StopReason
-from formulations.arguments import Seconds, checked
+from formulations.arguments import Seconds, checking
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties, merged_cut
@@ -28,7 +28,7 @@ from solvers.closures.subproblem import subproblem
 from solvers.closures.tree_pass import free_of_charge, without_prices
 
 
-@checked
+@checking
 def min_cut(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.inf, ties: Ties = "smallest") -> Solution:
     """The optimal pruning for one lambda, with proof.
 

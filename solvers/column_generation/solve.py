@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status, StopReason
-from formulations.arguments import NotNegative, Seconds, checked
+from formulations.arguments import NotNegative, Seconds, checking
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.long_steps import interruption_as_error
@@ -38,7 +38,7 @@ from solvers.column_generation.solution import DantzigWolfeSolution
 from solvers.programs.rounding import is_integral
 
 
-@checked
+@checking
 def dantzig_wolfe(
     problem: PruningProblem,
     lam: float,

@@ -37,7 +37,7 @@ import numpy as np
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import FixingStage, SharedPrices, Solution, StopReason
-from formulations.arguments import Natural, NotNegative, Seconds, checked
+from formulations.arguments import Natural, NotNegative, Seconds, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
@@ -53,7 +53,7 @@ from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.run import Run, check_size, scores_after
 
 
-@checked
+@checking
 def price_sharing(
     problem: PruningProblem,
     lam: float,

@@ -36,7 +36,7 @@ from tqdm import tqdm
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import History, Solution, StopReason
-from formulations.arguments import Natural, NotNegative, Range, Seconds, checked
+from formulations.arguments import Natural, NotNegative, Range, Seconds, checking
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
@@ -51,7 +51,7 @@ from solvers.primal_dual.params import DEFAULTS, PrimalDualParams
 Rule = Literal["polyak", "constant", "sqrt"]
 
 
-@checked
+@checking
 def primal_dual(
     problem: PruningProblem,
     lam: float,

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from formulations.answers.solution import Solution, StopReason
-from formulations.arguments import Seconds, checked
+from formulations.arguments import Seconds, checked, checking
 from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.extras import naming_extras, package
 from formulations.instance.cost_items import exact
@@ -41,7 +41,7 @@ def _unsolved_by(method: str) -> Callable[[Given, float], Solution]:
     return lambda given, seconds: replace(unsolved(given, seconds), method=method)
 
 
-@checked
+@checking
 @stoppable(program_nonzeros, PARAMS.most_nonzeros, _unsolved_by("linear_program"))
 def linear_program(
     problem: PruningProblem,
@@ -94,7 +94,7 @@ def linear_program(
     return relaxation_solution(problem, lam, program, answer, formulation, merge=merge, started=started)
 
 
-@checked
+@checking
 @stoppable(program_nonzeros, PARAMS.most_nonzeros, _unsolved_by("integer_program"))
 def integer_program(
     problem: PruningProblem,
@@ -139,7 +139,7 @@ def integer_program(
     return integer_solution(problem, lam, program, answer, started=started)
 
 
-@checked
+@checking
 @stoppable(program_nonzeros, PARAMS.most_pyomo_nonzeros, _unsolved_by("pyomo_highs"))
 def pyomo_highs(
     problem: PruningProblem,

@@ -30,7 +30,7 @@ from formulations.answers.limited_solution import LimitedSolution, LP1Relaxation
 from formulations.answers.nested_prunings import NestedPrunings, level_sets
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
-from formulations.arguments import Seconds, checked
+from formulations.arguments import Seconds, checking
 from formulations.extras import naming_extras
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import limit_of_mean_cost
@@ -56,7 +56,7 @@ Solved = Callable[[float], tuple[LinearProgram, LinearAnswer]]
 """Builds and solves the relaxation of LP1, with merged purchases, within so many seconds."""
 
 
-@checked
+@checking
 @stoppable(program_nonzeros, PARAMS.most_nonzeros, lambda given, seconds: _unsolved(given, seconds))
 def linear_program_within(
     problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf, engine: str = "highs"
@@ -91,7 +91,7 @@ def linear_program_within(
     return _relaxed(problem, limit, solved, time_limit, started)
 
 
-@checked
+@checking
 @stoppable(program_nonzeros, PARAMS.most_pyomo_nonzeros, lambda given, seconds: _unsolved(given, seconds))
 def pyomo_within(problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf) -> LimitedSolution:
     """LP1's relaxation as a Pyomo model, solved by HiGHS. Parameters and errors as in `linear_program_within`."""
@@ -107,7 +107,7 @@ def pyomo_within(problem: PruningProblem, budget: Price, *, time_limit: Seconds 
     return _relaxed(problem, limit, solved, time_limit, started)
 
 
-@checked
+@checking
 def integer_program_within(problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf) -> LimitedSolution:
     """LP1 in 0-1 variables by HiGHS' branch and bound, after its relaxation. Parameters and errors as above.
 

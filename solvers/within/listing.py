@@ -10,7 +10,7 @@ import numpy as np
 
 from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
-from formulations.arguments import Seconds, checked
+from formulations.arguments import Seconds, checking
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
@@ -34,7 +34,7 @@ def best_allowed(problem: PruningProblem, allowed: Callable[[Pruning], bool]) ->
     return None
 
 
-@checked
+@checking
 def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf) -> LimitedSolution:
     """The best pruning of a small forest within the budget; among equally good ones the cheapest, then the smallest.
 

@@ -21,7 +21,7 @@ from functools import cache, partial
 from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.arguments import NotNegative, Seconds, checked
+from formulations.arguments import NotNegative, Seconds, checking
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Limit, limit_of_mean_cost
 from formulations.instance.papers import two_trees
@@ -32,7 +32,7 @@ from solvers.within.effort import Effort
 from solvers.within.params import DEFAULTS, WithinParams
 
 
-@checked
+@checking
 def solve_limits(
     problem: PruningProblem,
     limits: Sequence[Limit],
@@ -94,7 +94,7 @@ def solve_limits(
     return call.solve(path, incumbent)
 
 
-@checked
+@checking
 def within_budget(
     problem: PruningProblem,
     budget: Price,

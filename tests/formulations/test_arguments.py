@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
+import prunemodels as pm
 from formulations import InvalidInputError
 from formulations.arguments import (
     Count,
@@ -30,10 +31,10 @@ from formulations.arguments import (
     at_the_door,
     check_argument,
     checked,
-    checked_options,
     kind_of,
 )
 from formulations.instance.cost_items import Price
+from formulations.instance.papers import two_trees
 from tests.loops import looped
 
 
@@ -194,17 +195,29 @@ def test_functions_keep_their_face() -> None:
 
 
 def test_functions_are_checked_at_the_door_alone() -> None:
-    """Our own code calls a function as it is; registries and partial functions have a door for each entry."""
+    """Our own code calls a function as it is; what is not marked is the same at the door."""
     assert weighed("a", unit="t")[0] == "a"  # type: ignore[arg-type]
-    registry = at_the_door({"plain": weighed, "fixed": partial(weighed, unit="kg"), "free": abs}, __name__, "registry")
-    assert registry["free"](-2) == 2
-    assert registry["fixed"](1) == (1, (), "kg", {})
-    for entry in ("plain", "fixed"):
-        with pytest.raises(InvalidInputError, match="x is 'a'; give a number"):
-            registry[entry]("a")
-    assert checked_options(weighed, {"x": Decimal("0.1"), "more": 1}) == {"x": Fraction(1, 10), "more": 1}
-    with pytest.raises(InvalidInputError, match="unit is 't'; give one of 'g', 'kg'"):
-        checked_options(partial(weighed, 1), {"unit": "t"})
+    with pytest.raises(InvalidInputError, match="x is 'a'; give a number"):
+        weigh("a")  # type: ignore[arg-type]
+    registry = {"fixed": partial(weighed, unit="kg"), "free": abs}
+    assert at_the_door(registry, __name__, "registry") is registry
+
+
+@pytest.mark.parametrize("names", ["SOLVERS", "BUDGET_SOLVERS"])
+def test_the_registries_of_engines_are_their_users_too(names: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pm.SOLVERS` is the registry that `compare` and `solve` read; each engine refuses wrong arguments, and can be pickled."""
+    registry = getattr(pm, names)
+    goal: dict[str, Any] = {"lam": 0.1} if names == "SOLVERS" else {"budget": 1}
+    for engine in registry.values():
+        with pytest.raises(InvalidInputError, match="problem is 3; give a PruningProblem"):
+            engine(3, 0.1)
+        assert pickle.loads(pickle.dumps(engine)).__class__ is engine.__class__
+    assert pm.SOLVERS["min_cut"] is pm.engines.min_cut
+    monkeypatch.setitem(registry, "of a user", registry["brute_force"])
+    assert pm.compare(two_trees(), **goal, solvers=["of a user"], isolate=False).status[0] == "optimal"
+    assert pm.solve(two_trees(), **goal, method="of a user").method == "of a user"
+    with pytest.raises(InvalidInputError, match="gap is -1"):
+        pm.solve(two_trees(), lam=0.1, method="price_sharing", gap=-1)
 
 
 def test_classes_are_checked_where_they_are_built() -> None:
