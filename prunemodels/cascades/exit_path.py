@@ -279,14 +279,8 @@ def learn_exit_path(
     fold
         shape (N,): 0 for rows whose outputs are those of `stages`; other numbers for rows that have outputs of stages which were
         fitted in the same way on other folds. Their doubts are aligned, see `prunemodels.stages.doubt.aligned`. Default: all 0.
-    stack
-        whether a stage also uses the outputs of earlier stages, where that lowers the loss, see `prunemodels.stages.stacking`. It
-        costs nothing: a row has paid for them already.
-    doubt
-        ``"margin"``, ``"learned"``, see `prunemodels.stages.doubt`, or ``"auto"``: the better one on rows that it was not learned
-        from. Regression has only ``"learned"``.
-    n_levels
-        number of levels of doubt at a stage.
+    stack, doubt, n_levels
+        see `prunemodels.exit_path`.
 
     Raises
     ------

@@ -61,8 +61,14 @@ def exit_path(
         number of prunings that become stages, spread over the cost, densely where it is low; long gaps of the path add stages.
     sample_weight
         shape (N,), >= 0: a row stands for that many, in cost as in error.
-    stack, doubt, n_levels
-        see `learn_exit_path`.
+    stack
+        whether a stage also uses the outputs of earlier stages, where that lowers the loss, see `prunemodels.stages.stacking`. It
+        costs nothing: a row has paid for them already.
+    doubt
+        ``"margin"``, ``"learned"``, see `prunemodels.stages.doubt`, or ``"auto"``: the better one on rows that it was not learned
+        from. Regression has only ``"learned"``.
+    n_levels
+        number of levels of doubt at a stage.
     random_state
         of the folds and the trees of a learned doubt.
 

@@ -106,7 +106,7 @@ class CascadeClassifier(CascadeClasses, _Cascade):
         share of the examples that is held out if there is one division. Default: a quarter, at most 10,000 rows.
     stack, doubt, n_levels
         whether stages also use the outputs of earlier ones, how doubt is computed, and its number of levels, see
-        `learn_exit_path`.
+        `prunemodels.exit_path`.
     n_jobs
         number of stages that are fitted at the same time.
     random_state
