@@ -5,6 +5,7 @@ What NumPy would turn into numbers without a word (masks, complex numbers, dates
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, exact
-from formulations.instance.ensemble import Ensemble
 
 REFUSED = {
     "c": ("complex numbers", "give real ones"),
@@ -134,13 +134,21 @@ def check_largest(w: NDArray[np.float64], name: str) -> None:
         )
 
 
-def evaluation_prices(cost: EvaluationCost, ensemble: Ensemble) -> tuple[Fraction, ...]:
+def evaluation_prices(cost: EvaluationCost, n_features: int) -> tuple[Fraction, ...]:
     """The evaluation price a_f of each feature as an exact fraction."""
     if np.ndim(cost) == 0:  # type: ignore[arg-type]
-        return (exact(cost, "evaluation_cost"),) * ensemble.n_features
+        return (exact(cost, "evaluation_cost"),) * n_features
     prices = list(cost)  # type: ignore[arg-type]
-    if len(prices) != ensemble.n_features:
-        raise InvalidInputError(
-            f"evaluation_cost has {len(prices)} prices, the forest was trained on {ensemble.n_features} features"
-        )
+    if len(prices) != n_features:
+        raise InvalidInputError(f"evaluation_cost has {len(prices)} prices, the forest was trained on {n_features} features")
     return tuple(exact(a, f"evaluation_cost[{f}]") for f, a in enumerate(prices))
+
+
+def check_most(costs: CostItems, evaluation: tuple[Fraction, ...], n_splits: int) -> None:
+    """Refuse prices by which a prediction could cost more than a float holds."""
+    most = sum(costs.prices, start=max(evaluation, default=Fraction(0)) * n_splits)
+    if most > sys.float_info.max:
+        raise InvalidInputError(
+            f"costs: all items and evaluations of one prediction together cost more than {sys.float_info.max:.1e}, the largest "
+            "float; give the prices in a larger unit"
+        )

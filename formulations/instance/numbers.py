@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.errors import CapacityOverflowError
+from formulations.instance.cost_items import CostItems
+from formulations.instance.cost_sample import check_most
 from formulations.instance.forest import Forest
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.routing import Routing
@@ -260,15 +262,31 @@ def _whole_prices(usage: ForestUsage) -> _Prices | None:
     return _Prices(np.array(price, dtype=np.int64), weight, evaluation, price_unit / total_weight, total)
 
 
+def check_prices(costs: CostItems, evaluation: tuple[Fraction, ...]) -> None:
+    """Refuse prices with which no forest could be pruned, whatever its trees are: those of a forest of one leaf and one row."""
+    check_most(costs, evaluation, 0)
+    whole, _ = whole_multiples([*costs.prices, *evaluation])
+    total = sum(whole[: costs.n_items]) + max(whole[costs.n_items :], default=0)
+    if max(total, 1).bit_length() > INTEGER_BITS:
+        _check_spread(costs, evaluation, rarest=1.0, share=1.0, roots=1.0)
+
+
 def _check_range(usage: ForestUsage, errors: NodeErrors | None, weight: NDArray[np.float64]) -> None:
-    """Refuse numbers whose products and ratios leave the range of floats, with the two that do not go together."""
-    priced = [p for p in (*usage.costs.prices, *usage.evaluation) if p > 0]
+    """`_check_spread` for the weights and errors of an instance."""
+    rarest = float(usage.weights.min()) if (weight != weight[0]).any() else 1.0
+    roots = 1.0 if errors is None else float(errors.of_all_roots(usage.ensemble)) or 1.0
+    _check_spread(usage.costs, usage.evaluation, rarest=rarest, share=float(weight.min(initial=1.0)), roots=roots)
+
+
+def _check_spread(costs: CostItems, evaluation: tuple[Fraction, ...], *, rarest: float, share: float, roots: float) -> None:
+    """Refuse numbers whose products and ratios leave the range of floats, with the two that do not go together.
+
+    `rarest`, `share`: the least weight of a row, and its share of all weights. `roots`: the error of the trees' roots.
+    """
+    priced = [p for p in (*costs.prices, *evaluation) if p > 0]
     if not priced:
         return
     cheapest, dearest = float(min(priced)), float(max(priced))
-    rarest = float(usage.weights.min()) if (weight != weight[0]).any() else 1.0
-    share = float(weight.min(initial=1.0))
-    roots = 1.0 if errors is None else float(errors.of_all_roots(usage.ensemble)) or 1.0
     least = math.log10(cheapest) + math.log10(share)
     what = f"a price of {cheapest:g} for an example of weight {rarest:g} is {share:.3g} of it on average, which"
     far = "more than can be computed with; give prices and weights that span fewer powers of ten, or 0"

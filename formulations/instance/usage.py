@@ -14,7 +14,6 @@ splits prices all stages. `formulations.instance.usage_arcs` numbers the purchas
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -24,10 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.compiled import njit
-from formulations.errors import InvalidInputError
 from formulations.instance.bill import Bill
 from formulations.instance.cost_items import CostItems, EvaluationCost
-from formulations.instance.cost_sample import check_size, check_weights, evaluation_prices
+from formulations.instance.cost_sample import check_most, check_size, check_weights, evaluation_prices
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.forest import Forest
 from formulations.instance.routing import Amount, Routing, features_of, n_examples, route
@@ -251,8 +249,8 @@ class Usage(ForestUsage):
             if there are more pairs of item and row than int32 can number.
         """
         costs.check_features(ensemble.n_features)
-        evaluation = evaluation_prices(evaluation_cost, ensemble)
-        _check_most(ensemble, costs, evaluation)
+        evaluation = evaluation_prices(evaluation_cost, ensemble.n_features)
+        check_most(costs, evaluation, ensemble.n_splits)
         rows, weights, routing = _routed_sample(ensemble, costs, X, sample_weight)
         return cls(ensemble, costs, evaluation, charges_of(ensemble, costs), weights, routing, X=X, rows=rows)
 
@@ -277,7 +275,7 @@ class Usage(ForestUsage):
         made = self.ensemble.made
         columns = CostItems.plain([1] * len(self.ensemble.column_names))
         costs = columns if made is None else columns.of_made(made.sources)
-        evaluation = evaluation_prices(0, self.ensemble)
+        evaluation = evaluation_prices(0, self.ensemble.n_features)
         return replace(self, costs=costs, evaluation=evaluation, charges=charges_of(self.ensemble, costs))
 
     def only_tree(self, t: int) -> Self:
@@ -308,16 +306,6 @@ class Usage(ForestUsage):
         below = np.zeros(self.ensemble.n_nodes)
         _climb(kept, self.split_price, self.ensemble.left, self.ensemble.right, below)
         return items + float(below[self.ensemble.roots].sum())
-
-
-def _check_most(ensemble: Ensemble, costs: CostItems, evaluation: tuple[Fraction, ...]) -> None:
-    """Refuse prices by which a prediction could cost more than a float holds."""
-    most = sum(costs.prices, start=max(evaluation, default=Fraction(0)) * ensemble.n_splits)
-    if most > sys.float_info.max:
-        raise InvalidInputError(
-            f"costs: all items and evaluations of one prediction together cost more than {sys.float_info.max:.1e}, the largest "
-            "float; give the prices in a larger unit"
-        )
 
 
 def _one_stage(kept: NDArray[np.bool_]) -> NDArray[np.int32]:

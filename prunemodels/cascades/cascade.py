@@ -168,17 +168,10 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         """Learn all policies of some chains of stages from their outputs for labelled rows, and keep one."""
         seed = int(rng.randint(np.iinfo(np.int32).max))
         options: dict[str, Any] = {"stack": self.stack, "doubt": self.doubt, "n_levels": self.n_levels, "random_state": seed}
-        self.exit_paths_ = tuple(
-            learn_exit_path(
-                part.stages,
-                part.table,
-                part.rows.y,
-                sample_weight=part.rows.weight,
-                fold=part.fold,
-                **options,
-            )
-            for part in parts
-        )
+        paths = []
+        for stages, table, rows, fold in parts:
+            paths.append(learn_exit_path(stages, table, rows.y, sample_weight=rows.weight, fold=fold, **options))
+        self.exit_paths_ = tuple(paths)
         return self._keep(*chosen(self.exit_paths_, self.budget, self.lam, self.choose))
 
     @checked

@@ -152,9 +152,8 @@ class ExitPath:
     @checked
     def policy(self, k: int) -> ExitPolicy:
         """The policy of row k."""
-        return self.learned.policy(k)
+        return self.learned.policy(self.closures.place(k))
 
-    @checked
     def keeps(self, budget: Price) -> bool:
         """Whether some policy costs at most the budget."""
         return bool(self.cost[-1] <= float(exact(budget, "budget")) * (1 + STAGE_PARAMS.rounding))
@@ -170,7 +169,6 @@ class ExitPath:
             )
         return int(fits[0])
 
-    @checked
     def within(self, budget: Price) -> Choice:
         """The policy that spends a budget, see `prunemodels.cascades.spending`.
 
@@ -184,9 +182,7 @@ class ExitPath:
             if the budget is negative, or below the cost of the first stage.
         """
         self.row_at_cost(budget)  # refuses a budget that no policy keeps
-        return self._within(float(exact(budget, "budget")))
-
-    def _within(self, limit: float) -> Choice:
+        limit = float(exact(budget, "budget"))
         all_spent = limit <= self.single_cost[0] * (1 + STAGE_PARAMS.rounding)  # once all rows have come to the first stage
         found: list[tuple[Method, HeldOutPolicies]] = []
         for method in (at_first_stage,) if all_spent else (between_optima, between_stages):
@@ -302,16 +298,19 @@ def learn_exit_path(
         stacked, judged_table = learn_stack(table, truth, weights, rng)
         final = stacked.table(table)
     judged, loss = judged_losses(judged_table, truth, weights), final.losses(truth)
-    seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
+    seed, found, least = int(rng.randint(np.iinfo(np.int32).max)), None, np.inf
+    costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]
     for name in names:
         judge = learn_doubt(name, final, weights)
         doubts = aligned(doubts_of(judge, final), part)
         sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0)
         learned = solve_exits(sample, judge, stacked, n_levels=n_levels)
         folds = cross_fit(sample, learned, n_levels=n_levels, rng=np.random.RandomState(seed))
-        found.append(ExitPath(stages, learned, sample, folds))
-    costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]
-    return min(found, key=lambda path: path.cross_fitted.area(costs))
+        area = folds.area(costs)
+        if found is None or area < least:
+            found, least = ExitPath(stages, learned, sample, folds), area
+    assert found is not None
+    return found
 
 
 def weights_to_learn(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:

@@ -77,18 +77,14 @@ class ExitSample:
         """The own rows alone."""
         return self if self.own.all() else self.take(self.own)
 
-    def stop_stages(self, policy: ExitPolicy) -> NDArray[np.int64]:
-        """Where each row stops, shape (N,)."""
-        return policy.stop_stages(self.doubt)
-
     def mean_cost(self, policy: ExitPolicy) -> float:
         """Mean cost of a prediction, with the items paid once that the policy's last stage needs."""
-        paid = self.cost[self.stop_stages(policy), np.arange(self.n_rows)]
+        paid = self.cost[policy.stop_stages(self.doubt), np.arange(self.n_rows)]
         return float(paid @ self.weights / self.weights.sum() + self.once[policy.last_stage])
 
     def mean_loss(self, policy: ExitPolicy, loss: Floats | None = None) -> float:
         """Share of wrong predictions, or mean squared error; by default of what is predicted."""
-        lost = (self.loss if loss is None else loss)[self.stop_stages(policy), np.arange(self.n_rows)]
+        lost = (self.loss if loss is None else loss)[policy.stop_stages(self.doubt), np.arange(self.n_rows)]
         return float(lost @ self.weights / self.weights.sum())
 
 
@@ -126,10 +122,10 @@ class LearnedExits:
     stack: Stack | None = None
 
     def policy(self, k: int) -> ExitPolicy:
-        """The policy of row k of the path."""
+        """The policy of row k >= 0 of the path."""
         stages, count = self.theta.shape
         go = np.zeros((stages, count + 1), dtype=bool)
-        go[:, 1:] = self.path.kept(k)[: stages * count].reshape(stages, count)
+        go[:, 1:] = (self.path.level > k)[: stages * count].reshape(stages, count)
         return self.with_go(go)
 
     def with_go(self, go: NDArray[np.bool_], cut: Cut | None = None) -> ExitPolicy:
@@ -254,7 +250,8 @@ class CrossFitted:
 
     def area(self, costs: Floats) -> float:
         """Mean over some costs of the least mean judged loss for at most that cost; the largest where no policy is that cheap."""
-        cost, loss = (np.array([h.mean(getattr(h, name)) for h in self.curve]) for name in ("cost", "judged"))
+        curve = self.curve
+        cost, loss = np.array([h.mean(h.cost) for h in curve]), np.array([h.mean(h.judged) for h in curve])
         least = np.array([loss[cost <= c].min(initial=np.inf) for c in costs])
         return float(np.where(np.isfinite(least), least, loss.max()).mean())
 

@@ -37,8 +37,8 @@ from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.models.tree_model import TreeModel, tree_model_of
-from prunemodels.stages.raw_tables import identifiers
-from prunemodels.stages.table_preparation import is_numeric, prepared
+from prunemodels.stages.raw_tables import identifiers, is_numeric
+from prunemodels.stages.table_preparation import prepared
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.limit_uses import limit_uses
 from prunemodels.statements.mean_bounds import MeanInterval

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price
-from formulations.instance.cost_sample import check_weights
+from formulations.instance.cost_sample import check_weights, evaluation_prices
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.numbers import engine_numbers
+from formulations.instance.numbers import check_prices
 from formulations.instance.price_tables import check_priced, items_from_table
 from formulations.instance.routing import features_of, n_examples
 from formulations.instance.usage import Usage
@@ -95,19 +95,15 @@ def column_prices(
 
     Without costs each column costs 1; `evaluation_cost` is one number, or one per column.
     """
-    leaf = one_leaf(n_features, names)
-    items = cost_items(1 if costs is None else costs, leaf)
-    usage = Usage.build(leaf, items, np.zeros((1, n_features)), evaluation_cost=evaluation_cost)
-    engine_numbers(usage, None)  # refuses prices too far apart
-    return items, np.array([float(a) for a in usage.evaluation])
+    items = column_items(1 if costs is None else costs, n_features, names)
+    evaluation = evaluation_prices(evaluation_cost, n_features)
+    check_prices(items, evaluation)
+    return items, np.array([float(a) for a in evaluation])
 
 
-def one_leaf(n_features: int, names: Sequence[str] | None) -> Ensemble:
-    """A forest of one leaf: prices that fit it fit every forest on these columns."""
-    none, zero = np.full(1, -1, dtype=np.int32), np.zeros((1, 1))
-    feature_names = None if names is None else tuple(str(n) for n in names)
-    arrays = {"left": none, "right": none, "feature": none, "threshold": zero[0], "missing_left": zero[0] > 0, "value": zero}
-    return Ensemble(np.array([0, 1]), **arrays, n_features=n_features, task="regression", feature_names=feature_names)
+def column_items(costs: Costs, n_features: int, names: Sequence[str] | None) -> CostItems:
+    """The items of columns that may have names."""
+    return _items_of_columns(costs, [str(n) for n in names] if names is not None else [f"x{f}" for f in range(n_features)])
 
 
 BLOCK_BYTES = 2**27

@@ -191,5 +191,5 @@ def forest_walks(
         model = with_threshold(model, threshold)
     costs, evaluation = model.priced(costs, evaluation)
     trees, items = model.ensemble, model.items(costs)
-    plan = plan_of(trees, items, evaluation_prices(model.per_feature(evaluation), trees), model=model)
+    plan = plan_of(trees, items, evaluation_prices(model.per_feature(evaluation), trees.n_features), model=model)
     return _begin(plan, partial(ForestDecider, plan, options(model)))

@@ -185,7 +185,7 @@ class CascadeFacts:
             stopped = f"{int(f.rows):,} ({share(f.stop)})"
             return [self._price(s, f.paid, for_all), share(f.reach), stopped, wrong, amount(f.cost_so_far)]
         cost, own = self.path.single_cost, self.path.sample.own_rows
-        stop = np.minimum(own.stop_stages(self.cascade.policy_), s)
+        stop = np.minimum(self.cascade.policy_.stop_stages(own.doubt), s)
         so_far = own.cost[stop, np.arange(own.n_rows)] @ own.weights / own.weights.sum()
         so_far += own.once[min(s, self.cascade.policy_.last_stage)]
         increase = float(cost[s] - (cost[s - 1] if s else 0.0)) - for_all

@@ -20,7 +20,7 @@ from formulations.errors import InvalidInputError
 from prunemodels.models.labelled_samples import Sample, check_distinct_columns, training_sample, weights_of
 from prunemodels.stages.params import PARAMS
 from prunemodels.stages.stages import PricedStages
-from prunemodels.stages.table_preparation import all_read, as_floats, is_numeric, kind_of, level_words
+from prunemodels.stages.table_preparation import all_read, as_floats, kind_of, level_words
 
 NONE = ", None"
 """Behind the type of a column of objects whose missing cells are all None: encoders tell None from NaN."""
@@ -42,6 +42,17 @@ def cascade_sample(cascade: Any, X: Any, y: Any, sample_weight: Any) -> Sample:
         check_classification_targets(y)
     check_consistent_length(table, y)
     return Sample(table, y, weights_of(sample_weight, table))
+
+
+def is_numeric(X: Any) -> bool:
+    """Whether models of numbers read these rows: no column is of words, categories or times. Truth values are 0 and 1."""
+    if not isinstance(X, pd.DataFrame):
+        return True
+    return all(_is_truth(column) or kind_of(column, name) == "number" for name, column in X.items())
+
+
+def _is_truth(column: pd.Series[Any]) -> bool:
+    return pd.api.types.is_bool_dtype(column.dtype) and not isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def raw_rows(cascade: Any, X: Any) -> pd.DataFrame:

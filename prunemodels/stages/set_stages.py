@@ -30,7 +30,6 @@ from sklearn.pipeline import Pipeline
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Task
-from formulations.instance.routing import n_examples
 from prunemodels.stages.stages import StageOutput
 
 
@@ -157,7 +156,7 @@ class SetStages:
         for model, columns in zip(self.models, self.features, strict=True):
             if hasattr(model, "region"):
                 return np.asarray(model.region(columns_of(X, columns)))
-        return np.zeros(n_examples(X), dtype=np.int64)
+        return np.zeros(X.shape[0], dtype=np.int64)
 
     def costs(self, X: Any) -> NDArray[np.float64]:
         """See `Stages`."""
@@ -166,13 +165,13 @@ class SetStages:
     def output(self, s: int, X: Any) -> StageOutput:
         """See `Stages`."""
         value = predictions_of(self.models[s], columns_of(X, self.features[s]), self.classes)
-        return StageOutput(value, np.zeros(n_examples(X)))
+        return StageOutput(value, np.zeros(len(value)))
 
 
 def predictions_of(model: Any, X: Any, classes: NDArray[Any] | None) -> NDArray[np.float64]:
     """Probabilities of all classes, or the predicted numbers, shape (rows, K)."""
     if isinstance(model, Constant):
-        return np.tile(model.value, (n_examples(X), 1))
+        return np.tile(model.value, (X.shape[0], 1))
     if isinstance(model, BlendedStage):
         return np.asarray(np.mean([predictions_of(part, X, classes) for part in model.models], axis=0))
     if classes is None:

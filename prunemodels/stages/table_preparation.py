@@ -217,17 +217,6 @@ def _for_numbers(model: Any, kind: Kind) -> Any:
     return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), *scaled, model)
 
 
-def is_numeric(X: Any) -> bool:
-    """Whether models of numbers read these rows: no column is of words, categories or times. Truth values are 0 and 1."""
-    if not isinstance(X, pd.DataFrame):
-        return True
-    return all(_is_truth(column) or kind_of(column, name) == "number" for name, column in X.items())
-
-
-def _is_truth(column: pd.Series[Any]) -> bool:
-    return pd.api.types.is_bool_dtype(column.dtype) and not isinstance(column.dtype, pd.CategoricalDtype)
-
-
 def kind_of(column: pd.Series[Any], name: Any) -> str:
     """``"number"``, ``"date"`` or ``"category"``."""
     dtype = column.dtype

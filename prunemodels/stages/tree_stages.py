@@ -66,7 +66,7 @@ class TreeStages:
     @property
     def split_prices(self) -> tuple[Fraction, ...]:
         """The price of evaluating one split on each feature, exactly."""
-        return evaluation_prices(list(self.evaluation), self.ensemble)
+        return evaluation_prices(list(self.evaluation), self.ensemble.n_features)
 
     @property
     def once(self) -> NDArray[np.float64]:

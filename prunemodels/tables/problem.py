@@ -163,7 +163,7 @@ def problem_from_table(
     read = ReadForest.of(forest).under_costs(misclassification_costs)
     ensemble = read.ensemble
     items = cost_items(costs, ensemble)
-    evaluation = evaluation_prices(evaluation_cost, ensemble)
+    evaluation = evaluation_prices(evaluation_cost, ensemble.n_features)
     if isinstance(errors, str):
         errors = InBag()
     reader = Reader(as_chunked(table), ensemble, weight=sample_weight)

@@ -23,7 +23,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, leaves_of, n_examples, route
 from formulations.sparse_arrays import dense_array, without_duplicates
 from prunemodels.models.columns import TracedColumns, trace_pipeline
-from prunemodels.models.costs import Costs, cost_items, features_named_in, one_leaf
+from prunemodels.models.costs import Costs, column_items, cost_items, features_named_in
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.models.response import Link, Response, SecondClass, TwoClassRule, average_response
 from prunemodels.models.trees import CategorySet, Cells, Codes, Trees, cast_rows, mean_of_leaves
@@ -175,7 +175,7 @@ class ModelForest:
         """
         if self.made is not None:
             return cost_items(costs, replace(self.ensemble, made=self.made))
-        items = cost_items(costs, one_leaf(self.n_columns, self._spelling(features_named_in(costs))))
+        items = column_items(costs, self.n_columns, self._spelling(features_named_in(costs)))
         return replace(items, needs=items.needs + tuple(items.needs[made.feature] for made in self.category_columns))
 
     @property

@@ -136,7 +136,7 @@ class ShardedProblem:
         evaluation_cost
             as of `PruningProblem.build`.
         """
-        evaluation = evaluation_prices(evaluation_cost, ensemble)
+        evaluation = evaluation_prices(evaluation_cost, ensemble.n_features)
         shards = Shards(workers)
         facts = shards.ask(RowShard.facts)
         unit, total = _weight_units(facts)
