@@ -22,50 +22,24 @@ Hence A[R, C] is square and minimal.                                            
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from proofs_checks.matrices.violation import Place
 
-LIMIT = 5 * 10**9
-"""Largest number of elementary steps: 23 rows and columns, or 10 rows and 488,000 columns."""
-
-
-def written(count: int) -> str:
-    """A count as text: in full below 10^15, else its order of magnitude."""
-    if count < 10**15:
-        return f"{count:,}"
-    return f"more than 10^{int((count.bit_length() - 1) * math.log10(2))}"
-
 
 def least_violation(entries: NDArray[np.int8]) -> Place | None:
-    """Rows and columns of a minimal violating submatrix, for few rows."""
-    return search(entries, "rows")[0]
-
-
-def steps(m: int, n: int) -> int:
-    """Subsets of rows times columns times independent columns before each; counted up to 128 rows, where it is 10^40."""
-    return int(2 ** min(m, 128) * max(n, 1) * max(m, 1))
-
-
-def search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, str]:
-    """Go through the subsets of rows, columns being bit masks of rows."""
-    m, n = entries.shape
+    """Rows and columns of a minimal violating submatrix, for few rows: 2^m passes over the columns, as bit masks of rows."""
+    m = entries.shape[0]
     bit = np.int64(1) << np.arange(m, dtype=np.int64)
     support = bit @ (entries != 0)
-    negative = bit @ (entries < 0)
-    dependent = np.zeros(n + 1, dtype=np.int64)
-    mask, column = _first_failure(m, support, negative, dependent)
-    if mask:
-        rows = tuple(i for i in range(m) if mask >> i & 1)
-        even = [c for c in range(column) if (int(support[c]) & mask).bit_count() % 2 == 0]
-        return (rows, _circuit([int(support[c]) & mask for c in even], int(support[column]) & mask, even, column)), ""
-    # k dependent columns: 2^k sets fulfil (2), one of them empty
-    count = sum(int(dependent[k]) * ((1 << k) - 1) for k in np.flatnonzero(dependent).tolist())
-    return None, f"all {written(count)} Eulerian submatrices have an entry sum divisible by 4"
+    mask, column = _first_failure(m, support, bit @ (entries < 0))
+    if not mask:
+        return None
+    rows = tuple(i for i in range(m) if mask >> i & 1)
+    even = [c for c in range(column) if (int(support[c]) & mask).bit_count() % 2 == 0]
+    return rows, _circuit([int(support[c]) & mask for c in even], int(support[column]) & mask, even, column)
 
 
 def _circuit(vectors: list[int], last: int, names: list[int], name: int) -> tuple[int, ...]:
@@ -82,19 +56,16 @@ def _circuit(vectors: list[int], last: int, names: list[int], name: int) -> tupl
 
 
 @njit(cache=True)
-def _first_failure(m, support, negative, dependent):  # type: ignore[no-untyped-def]
-    """(3): the first mask of rows that fails and the column at which it does, or (0, 0).
-
-    dependent[k] counts the masks of rows for which k of the columns with even sums depend on those before.
-    """
+def _first_failure(m, support, negative):  # type: ignore[no-untyped-def]
+    """(3): the first mask of rows that fails and the column at which it does, or (0, 0)."""
     top = np.int64(1) << m
+    # number of bits of every mask
     ones = np.zeros(top, dtype=np.uint8)
     for mask in range(1, top):
         ones[mask] = ones[mask >> 1] + (mask & 1)
     basis = np.empty(m + 1, dtype=np.int64)
     for mask in range(1, top):
         rank = 0
-        zero = 0
         for c in range(support.shape[0]):
             vector = support[c] & mask
             size = np.int64(ones[vector])
@@ -109,7 +80,4 @@ def _first_failure(m, support, negative, dependent):  # type: ignore[no-untyped-
                 rank += 1
             elif vector == 1:
                 return mask, c
-            else:
-                zero += 1
-        dependent[zero] += 1
     return np.int64(0), 0

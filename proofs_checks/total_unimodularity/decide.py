@@ -14,20 +14,16 @@ most `LARGEST` entries, zeros included: beyond that, and only there, the answer 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from proofs_checks.matrices.violation import Place, of_whole, submatrix
-from proofs_checks.total_unimodularity import camion, ghouila_houri, subdeterminants
-from proofs_checks.total_unimodularity.camion import written
+from proofs_checks.matrices.violation import of_whole, submatrix
+from proofs_checks.total_unimodularity import subdeterminants
 from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
 from proofs_checks.total_unimodularity.pieces import Piece, Pieces, claim, kind_of
@@ -53,8 +49,9 @@ def check_total_unimodularity(matrix: Any, *, method: str | None = None) -> Verd
     Returns
     -------
     Verdict
-        certificate of a yes: a `NetworkMatrix`, `Pieces`, or what a reference counted; of a no: a minimal `ViolatingSubmatrix` of
-        this matrix; of None: why. With `method=None` that is only so for blocks with more than `LARGEST` entries.
+        certificate of a yes: a `NetworkMatrix`, `Pieces`, or how many determinants there are; of a no: a minimal
+        `ViolatingSubmatrix` of this matrix; of None: why. With `method=None` that is only so for blocks with
+        more than `LARGEST` entries.
 
     Raises
     ------
@@ -98,38 +95,25 @@ def by_network(matrix: SignMatrix) -> Verdict:
     return Verdict(claim(matrix), None, method, neither)
 
 
-@dataclass(frozen=True)
-class Reference:
-    """An exponential search, within its limit, in the matrix or its transpose, whichever takes fewer steps."""
-
-    method: str  # its name in the verdict
-    limit: int  # number of steps allowed; beyond it the answer is undecided
-    steps: Callable[[int, int], int]  # for m rows and n columns
-    # (the entries, what their rows are called) -> (a minimal violating submatrix or None, the certificate of a yes)
-    search: Callable[[NDArray[np.int8], str], tuple[Place | None, Any]]
-
-    def __call__(self, matrix: SignMatrix) -> Verdict:
-        """The answer; the certificate of None says why."""
-        refuted = _entry_refutes(matrix, self.method)
-        if refuted is not None:
-            return refuted
-        m, n = matrix.shape
-        upright, flipped = self.steps(m, n), self.steps(n, m)
-        if min(upright, flipped) > self.limit:
-            return Verdict(claim(matrix), None, self.method, too_large((m, n), min(upright, flipped), self.limit))
-        if upright <= flipped:
-            place, certificate = self.search(matrix.dense(), "rows")
-        else:
-            place, certificate = self.search(np.ascontiguousarray(matrix.dense().T), "columns")
-            place = None if place is None else (place[1], place[0])
-        if place is None:
-            return Verdict(claim(matrix), True, self.method, certificate)
-        return Verdict(claim(matrix), False, self.method, submatrix(matrix, *place))
+def by_subdeterminants(matrix: SignMatrix) -> Verdict:
+    """The definition itself: all square subdeterminants, for small matrices; undecided where they are too many."""
+    method = "all square subdeterminants"
+    refuted = _entry_refutes(matrix, method)
+    if refuted is not None:
+        return refuted
+    work = subdeterminants.steps(*matrix.shape)
+    if work > subdeterminants.LIMIT:
+        return Verdict(claim(matrix), None, method, too_large(matrix.shape, work, subdeterminants.LIMIT))
+    place, count = subdeterminants.search(matrix.dense())
+    if place is None:
+        return Verdict(claim(matrix), True, method, count)
+    return Verdict(claim(matrix), False, method, submatrix(matrix, *place))
 
 
 def too_large(shape: tuple[int, int], work: int, limit: int) -> str:
     """Why a method did not begin: the elementary steps that it may need, and those that it is allowed."""
-    return f"{shape[0]:,} x {shape[1]:,} entries may take {written(work)} steps, the limit is {limit:,}"
+    steps = f"{work:,}" if work < 10**15 else f"more than 10^{int((work.bit_length() - 1) * math.log10(2))}"
+    return f"{shape[0]:,} x {shape[1]:,} entries may take {steps} steps, the limit is {limit:,}"
 
 
 def _entry_refutes(matrix: SignMatrix, method: str) -> Verdict | None:
@@ -140,15 +124,8 @@ def _entry_refutes(matrix: SignMatrix, method: str) -> Verdict | None:
     return Verdict(claim(matrix), False, method, submatrix(matrix, [row], [column]))
 
 
-METHODS: dict[str, Callable[[SignMatrix], Verdict]] = {
-    "network": by_network,
-    "subdeterminants": Reference(
-        "all square subdeterminants", subdeterminants.LIMIT, subdeterminants.steps, subdeterminants.search
-    ),
-    "ghouila_houri": Reference("Ghouila-Houri's signings", ghouila_houri.LIMIT, ghouila_houri.steps, ghouila_houri.search),
-    "camion": Reference("Camion's Eulerian submatrices", camion.LIMIT, camion.steps, camion.search),
-}
-"""All methods by name. The last three are exponential references: each answers yes or no within its limit, None beyond."""
+METHODS: dict[str, Callable[[SignMatrix], Verdict]] = {"network": by_network, "subdeterminants": by_subdeterminants}
+"""All methods by name."""
 
 
 def _fastest(matrix: SignMatrix) -> Verdict:

@@ -34,12 +34,12 @@ def steps(m: int, n: int) -> int:
     return small * math.comb(small + large - 1, small) if small else 0
 
 
-def search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, str]:
-    """Go order by order until a determinant is none of -1, 0, 1."""
+def search(entries: NDArray[np.int8]) -> tuple[Place | None, str]:
+    """A minimal violating submatrix, or how many determinants there are: order by order until one is none of -1, 0, 1."""
     m, n = entries.shape
     if m < n:
         # the stretches are rows: let them be the longer side
-        place, certificate = search(np.ascontiguousarray(entries.T), _)
+        place, certificate = search(np.ascontiguousarray(entries.T))
         return (None if place is None else (place[1], place[0])), certificate
     binomial = np.array([[math.comb(a, k) for k in range(n + 2)] for a in range(m + 1)], dtype=np.int64)
     below = np.ones((1, 1), dtype=np.int8)

@@ -216,7 +216,7 @@ REFUSED = {
         ("check tu papers --data valid.csv", f"--data {PAPERS}"),
         ("check tu circle.npy --formulation IP3", "--formulation belongs to a forest; drop it for a matrix"),
         ("check tu circle.npy --method guess", "--method: there is no method 'guess'; there are network"),
-        ("check tu circle.npy --method camion --certificate x.npz", "drop one"),
+        ("check tu circle.npy --method subdeterminants --certificate x.npz", "drop one"),
         ("check tu circle.npy --out tree.txt", "--out: tree.txt has the ending '.txt'"),
         ("check tu circle", "'circle' ends in none of .skops, .joblib, .npy"),
         ("check tu absent.npy", "MATRIX: there is no file absent.npy"),

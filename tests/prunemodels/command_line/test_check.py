@@ -34,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("house")
         ("tu interval.npz", 0),
         ("tu circle.npy", 1),
         ("tu interval.npz --method subdeterminants", 0),
-        ("tu circle.npy --method camion", 1),
+        ("tu circle.npy --method subdeterminants", 1),
         ("tu r12.npy", 0),
         ("figure", 0),
         ("counterexample", 0),

@@ -129,7 +129,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
         lambda: decomposed(np.ones((12, 12), dtype=np.int8), families.block_diagonal(families.r10(), families.r12())),
         "not one of this matrix",
     ),
-    (lambda: decomposed(families.r10(), method="camion"), "give a network, a decomposition or a violating submatrix"),
+    (lambda: decomposed(families.r10(), method="subdeterminants"), "give a network, a decomposition or a violating submatrix"),
     (lambda: plot_trees(PAPERS, trees=[]), r"trees is \[\]; give different numbers between 0 and 1, at least one"),
     (lambda: plot_trees(PAPERS, trees=[2]), r"trees is \[2\]; give different numbers between 0 and 1"),
     (lambda: plot_trees(PAPERS, trees=[-1]), r"trees is \[-1\]"),
