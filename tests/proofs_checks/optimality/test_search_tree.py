@@ -328,6 +328,16 @@ def test_a_proof_by_hand() -> None:
     refused(stumps(Branch(0), FREE, Exceeded(0, None)), "the proof's leaves prove the bound 0.3, not 0.4")
 
 
+def test_a_split_that_is_fixed_both_ways_is_refused() -> None:
+    """At 1/10 the first stump is worth nothing, so either way proves the bound; but it cannot be kept and pruned at once."""
+    pair = TooMuch(0, None, np.array([3]))
+    for kept, pruned in (([0], []), ([], [0])):
+        fixed = Fixed(pays(0, Fraction(1, 10), Fraction(1, 10)), np.array(kept, dtype=int), np.array(pruned, dtype=int))
+        assert stumps(pair, fixed, FREE if pruned else Exceeded(0, None)).holds is True
+    both = Fixed(pays(0, Fraction(1, 10), Fraction(1, 10)), np.array([0]), np.array([0]))
+    refused(stumps(pair, both, FREE), "split 0 is kept, but what is above it is pruned")
+
+
 def test_payments_for_what_is_bought_already_are_refused() -> None:
     """Nor does a split pay that is decided."""
     last = TooMuch(0, None, np.array([3])), FREE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -69,12 +70,23 @@ def put(array: np.ndarray, place: Any, value: Any) -> None:
     array[place] = value
 
 
+def much_larger_errors() -> PruningProblem:
+    """The papers' instance with errors so large that a gap of 1/4 is within the rounding of their floats."""
+    component = two_trees().errors.components[0]
+    return replace(two_trees(), errors=replace(two_trees().errors, components=(replace(component, e=component.e * 2.0**42),)))
+
+
 SOLUTIONS: dict[str, tuple[Callable[[], Solution], str]] = {
     "value below": (lambda: replace(golden(), value=0.74), "worth 0.75, not 0.74"),
     "value above": (lambda: replace(golden(), value=0.75 + 1e-11), "worth 0.75, not"),
     "value nan": (lambda: replace(golden(), value=math.nan), "worth 0.75, not nan"),
     "bound above": (lambda: replace(golden(), bound=0.75 + 1e-11), "proves the bound 0.75, not"),
     "bound nan": (lambda: replace(golden(), bound=math.nan), "not nan"),
+    "bound inf": (lambda: replace(golden(), bound=math.inf), "proves the bound 0.75, not inf"),
+    "optimal by the rounding of another instance": (
+        lambda: replace(golden(), problem=much_larger_errors(), bound=0.5),
+        "says optimal, but 0.25 lie between its value and its bound",
+    ),
     "a larger lambda": (lambda: replace(golden(), lam=0.3), "worth"),
     "another pruning": (lambda: replace(golden(), pruning=Pruning.unpruned(golden().problem)), "worth"),
     "another pruning, its value": (
@@ -120,6 +132,18 @@ def test_a_tampered_solution_is_refuted(what: str) -> None:
     assert verdict.holds is False
     assert re.search(reason, str(verdict.certificate)), verdict.certificate
     assert check_solution(golden().problem, golden()).holds
+
+
+def test_what_rounding_hides_and_an_unproven_bound_are_no_tampering() -> None:
+    """A bound below the value by a billionth, one that is not stated, and one below 0 by the least float where all is 0."""
+    for bound, status in ((0.75 * (1 - 9e-10), pm.engines.Status.OPTIMAL), (-math.inf, pm.engines.Status.FEASIBLE)):
+        loose = replace(golden(), bound=bound)
+        assert loose.status is status
+        assert check_solution(golden().problem, loose), bound
+    nothing = min_cut(problem_of([Node(0, 0, 0.5, Node(0), Node(0))], [1]), LAM)
+    below = replace(nothing, bound=-sys.float_info.min)
+    assert (below.value, below.status) == (0, pm.engines.Status.OPTIMAL)
+    assert check_solution(nothing.problem, below)
 
 
 @pytest.mark.parametrize("lam", [math.nan, math.inf, -0.1, "much"])
