@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.shown import WIDTH
 from proofs_checks.counterexample.printed import (
     ACTIVE,
     POINT,
@@ -39,9 +40,6 @@ from proofs_checks.integrality.vertices import Vertices, vertices
 from proofs_checks.matrices.violation import Number, determinant
 from proofs_checks.total_unimodularity import check_total_unimodularity
 from proofs_checks.verdict import Verdict, aligned
-
-WIDTH = 100
-"""Width of printed lines, in characters."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.errors import InvalidInputError
-
-INT64_SAFE = 2**62
-"""Results below it are computed in int64, others in Python's integers."""
+from proofs_checks.params import DEFAULTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +127,7 @@ def _mark(tight: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
 
 def _product(rows: NDArray[Any], a: NDArray[Any]) -> NDArray[Any]:
     """Rows times a vector or matrix."""
-    if rows.dtype == object or a.dtype == object or _largest(rows) * _largest(a) * max(rows.shape[1], 1) >= INT64_SAFE:
+    if rows.dtype == object or a.dtype == object or _largest(rows) * _largest(a) * max(rows.shape[1], 1) >= DEFAULTS.int64_safe:
         rows, a = rows.astype(object), a.astype(object)
     product: NDArray[Any] = rows @ a
     return product
@@ -141,7 +139,7 @@ def _combined(rows: NDArray[Any], factor: Any, others: NDArray[Any], other_facto
         return rows
     first, second = np.asarray(factor), np.asarray(other_factor)
     objects = object in (rows.dtype, others.dtype, first.dtype, second.dtype)
-    if objects or _largest(rows) * _largest(first) + _largest(others) * _largest(second) >= INT64_SAFE:
+    if objects or _largest(rows) * _largest(first) + _largest(others) * _largest(second) >= DEFAULTS.int64_safe:
         rows, others, first, second = (x.astype(object) for x in (rows, others, first, second))
     total = first.reshape(-1, 1) * rows + second.reshape(-1, 1) * others
     divisor = np.gcd.reduce(total, axis=1)
@@ -152,7 +150,7 @@ def _combined(rows: NDArray[Any], factor: Any, others: NDArray[Any], other_facto
 def _stacked(rows: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
     """One set of rows below the other, in int64 where they fit."""
     both: NDArray[Any] = np.vstack([rows, more])
-    return both.astype(np.int64) if both.dtype == object and _largest(both) < INT64_SAFE else both
+    return both.astype(np.int64) if both.dtype == object and _largest(both) < DEFAULTS.int64_safe else both
 
 
 def _largest(numbers: NDArray[Any]) -> int:

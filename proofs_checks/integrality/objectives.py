@@ -36,6 +36,7 @@ from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertices import Vertices
 from proofs_checks.integrality.vertices import vertices as all_vertices
+from proofs_checks.params import DEFAULTS
 
 _NAME = re.compile(r"(?P<kind>z|y|w|w_t)\[(?P<key>[^\]]+)\]")
 
@@ -178,10 +179,6 @@ def _errors_of_tree(tree: Ensemble, size: NDArray[np.int64], rng: np.random.Gene
     return majority_errors(tree, counts)
 
 
-BLOCK = 2**22
-"""Values in memory at a time."""
-
-
 @dataclass(frozen=True, eq=False)
 class ObjectiveStudy:
     """How many of k objectives, minimised over a polytope, have fractional optima."""
@@ -270,6 +267,6 @@ def _values(c: NDArray[Any], found: Vertices) -> Iterator[tuple[int, NDArray[Any
     largest = [max((abs(int(x)) for x in (a.max(initial=0), a.min(initial=0))), default=0) for a in (c, scaled)]
     kind: Any = np.float64 if c.shape[1] * largest[0] * largest[1] < 2**53 else object
     points = scaled.T.astype(kind)
-    step = max(1, BLOCK // max(points.shape[1], 1))
+    step = max(1, DEFAULTS.values_in_memory // max(points.shape[1], 1))
     for start in range(0, len(c), step):
         yield start, c[start : start + step].astype(kind) @ points

@@ -30,6 +30,7 @@ from formulations.programs.linear_program import LinearProgram, Named
 from proofs_checks.integrality.polyhedron import ExactPoint, Face, Polyhedron, exact_array, exact_number, simple, snapped
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.matrices.violation import Number
+from proofs_checks.params import DEFAULTS
 from proofs_checks.verdict import Verdict
 
 METHOD = "rank of the tight rows, exact"
@@ -185,9 +186,6 @@ def _subtract(row: SparseRow, factor: Number, other: SparseRow) -> None:
 
 WEAK_METHOD = "one point, verified in fractions"
 
-DENOMINATORS = (16, 256, 4096, 10**6)
-"""Largest denominators to try, one after the other, until the point fulfils all rows."""
-
 
 @dataclass(frozen=True, eq=False)
 class WeakRelaxation:
@@ -296,7 +294,7 @@ def _has_floats(point: Any) -> bool:
 def _nearby(body: Polyhedron, given: ExactPoint, farthest: float) -> Iterator[ExactPoint]:
     """Points with small denominators, and no coordinate farther from the given than that."""
     floats = np.array([x / given.denominator for x in given.numerators], dtype=np.float64)
-    for largest in DENOMINATORS:
+    for largest in DEFAULTS.denominators:
         fractions = snapped(floats, largest)
         if (np.abs(fractions.astype(np.float64) - floats) <= farthest).all():
             yield body.point(fractions)

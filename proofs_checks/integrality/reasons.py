@@ -24,9 +24,10 @@ from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError, SolverFailedError
 from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
-from proofs_checks.integrality.vertices import LIMIT, check_integral_vertices
+from proofs_checks.integrality.vertices import check_integral_vertices
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, determinant
+from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity.decide import check_total_unimodularity
 from proofs_checks.verdict import Verdict
 
@@ -54,7 +55,7 @@ def _in_words(verdict: Verdict) -> str:
 
 
 @checked
-def check_integrality(polyhedron: Any, *, limit: Count = LIMIT) -> Verdict:
+def check_integrality(polyhedron: Any, *, limit: Count = DEFAULTS.most_rays) -> Verdict:
     """Are all vertices of the polyhedron integral, and for which reason?
 
     Parameters

@@ -26,10 +26,8 @@ from proofs_checks.integrality.double_description import extreme_rays
 from proofs_checks.integrality.polyhedron import ExactArray, ExactPoint, Polyhedron, common_denominator
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.matrices.violation import Number
+from proofs_checks.params import DEFAULTS
 from proofs_checks.verdict import Verdict
-
-LIMIT = 50_000
-"""Default of the largest number of rays at any step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +80,7 @@ class Vertices:
 
 
 @checked
-def vertices(polyhedron: Any, *, limit: Count = LIMIT) -> Vertices:
+def vertices(polyhedron: Any, *, limit: Count = DEFAULTS.most_rays) -> Vertices:
     """Enumerate all vertices, by double description in integers.
 
     The time grows with the square to cube of the number of rays: half a second for 9,000, ten seconds for 48,000 (measured).
@@ -176,7 +174,7 @@ class VertexCount:
 
 
 @checked
-def check_integral_vertices(polyhedron: Any, *, limit: Count = LIMIT) -> Verdict:
+def check_integral_vertices(polyhedron: Any, *, limit: Count = DEFAULTS.most_rays) -> Verdict:
     """Are all vertices of the polyhedron integral?
 
     Parameters

@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.compiled import njit
 from proofs_checks.matrices.sign_matrix import SignMatrix, line_names, read_matrix
+from proofs_checks.params import DEFAULTS
 from proofs_checks.verdict import Verdict, aligned
 
 METHOD = "tree and paths, one pass over the nonzeros"
-
-SMALL = 24
-"""Arcs and paths together of the largest network that is written out."""
 
 
 @checked
@@ -77,7 +75,7 @@ class NetworkMatrix:
 
     def __str__(self) -> str:
         """In one line; below it, if small, the ends of each arc, and of each path, with the arcs along (+) and against (-) it."""
-        if len(self.tail) + len(self.start) > SMALL:
+        if len(self.tail) + len(self.start) > DEFAULTS.written_lines:
             return repr(self)
         shape = len(self.tail), len(self.start)
         rows, columns = self.names or line_names(shape[::-1] if self.transposed else shape, None, None)

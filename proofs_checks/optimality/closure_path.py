@@ -60,12 +60,10 @@ from formulations.instance.parametric_closure import ParametricClosure
 from proofs_checks.optimality.path_evidence import check_breakpoints, read_levels
 from proofs_checks.optimality.path_optimality import check_column, suffixes
 from proofs_checks.optimality.recount import Refuted, shown
+from proofs_checks.params import DEFAULTS
 from proofs_checks.verdict import Verdict
 
 METHOD = "one flow for all lambda, in fractions"
-
-MULTIPLE_TOLERANCE = Fraction(1, 1000)
-"""How far a float may be from the whole multiple of the unit that it stands for, in units."""
 
 
 @checked
@@ -285,4 +283,4 @@ def _meant(x: float, unit: Fraction | None) -> Fraction:
     if unit is None:
         return number
     multiple = unit * math.floor(number / unit + Fraction(1, 2))
-    return multiple if abs(number - multiple) <= MULTIPLE_TOLERANCE * unit else number
+    return multiple if abs(number - multiple) <= DEFAULTS.multiple_tolerance * unit else number

@@ -27,12 +27,7 @@ from formulations.answers.pruning_path import PathShares, PruningPath
 from formulations.answers.solution import Status
 from proofs_checks.optimality.path_optimality import PathProof, prove_path
 from proofs_checks.optimality.recount import Refuted
-
-MOST_SETS = 2**14
-"""Closed sets of components that are listed one by one; an edge with more may stay undecided."""
-
-MOST_BITS = 10**7
-"""Integer gain of an edge up to which sums of independent components are tabulated."""
+from proofs_checks.params import DEFAULTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +43,7 @@ class LevelComponents:
             return True
         if len(self.gain) == 1:
             return False
-        if sum(self.gain) <= MOST_BITS:
+        if sum(self.gain) <= DEFAULTS.most_tabulated_gain:
             sums = 1
             for g in self.gain:
                 sums |= sums << g
@@ -64,7 +59,7 @@ class LevelComponents:
             if gain in grown.values():
                 return True
             sets |= grown
-            if len(sets) > MOST_SETS:
+            if len(sets) > DEFAULTS.most_sets:
                 return None
         return False
 

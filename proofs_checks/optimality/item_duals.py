@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.solution import ItemDuals
 from proofs_checks.optimality.recount import Recount, Refuted
+from proofs_checks.params import DEFAULTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,6 @@ def _check_prices(recount: Recount, payments: WideSums, rate: Fraction) -> None:
 
 _BITS = 32
 _LOW = np.int64(2**_BITS - 1)
-_SAFE = 2.0**62
 
 
 def wide_sum(amounts: NDArray[np.int64]) -> int:
@@ -156,7 +156,7 @@ def wide_sum(amounts: NDArray[np.int64]) -> int:
 
 def summable(amounts: NDArray[Any]) -> NDArray[Any]:
     """The same integers, as Python's where a sum of some of them may not fit 64 bits."""
-    fits = float(np.abs(amounts.astype(np.float64)).sum()) < _SAFE
+    fits = float(np.abs(amounts.astype(np.float64)).sum()) < DEFAULTS.int64_safe
     return amounts.astype(np.int64 if fits else object)
 
 

@@ -18,6 +18,7 @@ from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.meters import Meters, is_limit
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.optimality.search_tree import SearchTree
+from proofs_checks.params import DEFAULTS
 from proofs_checks.verdict import Verdict
 
 METHOD = "every example sent down the trees again, uses in fractions, every leaf of the search by weak duality in exact integers"
@@ -77,10 +78,6 @@ def check_error(recount: Recount, solution: Any, error: Fraction) -> None:
         raise Refuted(f"the bound {bound!r} is above the pruning's own error {shown(error)}")
 
 
-MIXED = Fraction(1, 10**6)
-"""The mixture of several limits comes from a linear program in floats: it keeps to them up to this share."""
-
-
 def _check_mixture(meters: Meters, solution: LimitedSolution) -> None:
     """The relaxation's mixture: its value, and that it is within the limits."""
     relaxation = solution.relaxation
@@ -88,7 +85,7 @@ def _check_mixture(meters: Meters, solution: LimitedSolution) -> None:
         return
     weights: list[Fraction] = [Fraction(weight) for _, weight in relaxation.mixture]
     whole = all(isinstance(weight, Fraction) for _, weight in relaxation.mixture)
-    off = Fraction(0) if whole else MIXED
+    off = Fraction(0) if whole else DEFAULTS.mixture_tolerance
     if not weights or min(weights) < Fraction(0) or abs(sum(weights, Fraction(0)) - 1) > off:
         raise Refuted("the weights of the relaxation's mixture are not >= 0 or do not sum to 1")
     value, uses = Fraction(0), [Fraction(0)] * len(solution.limits)

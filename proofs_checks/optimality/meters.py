@@ -23,6 +23,7 @@ from formulations.instance.limit import Limit, meter_of
 from formulations.instance.limit_members import members_of
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.recount import Recount, Refuted
+from proofs_checks.params import DEFAULTS
 
 
 class Meters:
@@ -96,7 +97,7 @@ class Meters:
         for meter in self.meters:
             denominator = math.lcm(*(a.denominator for a in (*meter.item, *meter.evaluation)))
             most = sum(meter.item) + max(meter.evaluation, default=Fraction(0)) * len(recount.splits)
-            found.append((Fraction(1, denominator), (most * denominator + 1) * recount.total >= 2**62))
+            found.append((Fraction(1, denominator), (most * denominator + 1) * recount.total >= DEFAULTS.int64_safe))
         return found
 
     def members_of_row(self, k: int, row: int | None) -> NDArray[np.int64]:

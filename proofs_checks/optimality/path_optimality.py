@@ -48,7 +48,8 @@ from formulations.arguments import checked
 from proofs_checks.optimality.path_evidence import PathEvidence, read_evidence
 from proofs_checks.optimality.path_gaps import BlockWorths, below, block_worths, check_gaps, is_top, relative_gap
 from proofs_checks.optimality.path_shares import Exact
-from proofs_checks.optimality.recount import PRECISION, Recount, Refuted, shown
+from proofs_checks.optimality.recount import Recount, Refuted, shown
+from proofs_checks.params import DEFAULTS
 from proofs_checks.verdict import Verdict
 
 LARGEST_FLOAT = Fraction(sys.float_info.max)
@@ -220,13 +221,13 @@ def _add_by_level(sums: list[int], level: NDArray[np.int32], price: int, weight:
 
 
 def check_column(name: str, given: NDArray[np.float64], mine: list[Fraction], scale: Fraction = Fraction(0)) -> None:
-    """Compare floats with exact numbers, up to `PRECISION` of the largest or of `scale`, of which the floats may be differences.
+    """Compare floats with exact numbers, up to `precision` of the largest or of `scale`, of which the floats may be differences.
 
     NaN fails, since no comparison with it is true.
     """
     if not isinstance(given, np.ndarray) or given.shape != (len(mine),):
         raise Refuted(f"the path's column {name} has not one number for each of {len(mine)} rows")
-    precision = PRECISION * max(scale, *map(abs, mine))
+    precision = DEFAULTS.precision * max(scale, *map(abs, mine))
     for k, (number, true) in enumerate(zip(given.tolist(), mine, strict=True)):
         if not abs(number) < float("inf") or abs(Fraction(number) - true) > precision:
             raise Refuted(f"row {k} has the {name} {shown(true)}, not {number!r}")

@@ -25,14 +25,7 @@ from formulations.instance.cost_items import exact
 from formulations.instance.node_errors import ErrorComponent
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.routes import Routes, cost_rows
-
-_INT64_SAFE = 2**62
-
-PRECISION = Fraction(1, 10**12)
-"""How far a float that is stated may be from the exact number, as a share of the largest error of a pruning."""
-
-ROUNDING = Fraction(1, 2**44)
-"""What floating point may add to that, as a share of the number itself: large values are sums of large costs."""
+from proofs_checks.params import DEFAULTS
 
 
 class Refuted(Exception):  # noqa: N818 (not an error: the answer no)
@@ -108,7 +101,7 @@ class Recount:
 
     def float_error(self, number: Fraction) -> Fraction:
         """How far a float that stands for this error, value or bound may be from it, in the units of (OBJ)."""
-        return PRECISION * self.largest_error + ROUNDING * abs(number)
+        return DEFAULTS.precision * self.largest_error + DEFAULTS.float_rounding * abs(number)
 
     @cached_property
     def charged_items(self) -> dict[int, list[int]]:
@@ -278,7 +271,7 @@ def _weights(problem: PruningProblem) -> tuple[NDArray[Any], int]:
     denominator = math.lcm(*(d.denominator for d in decimals))
     integers = [int(d * denominator) for d in decimals]
     total = sum(w * int(k) for w, k in zip(integers, np.bincount(place), strict=True))
-    return np.array(integers, dtype=np.int64 if total < _INT64_SAFE else object)[place], total
+    return np.array(integers, dtype=np.int64 if total < DEFAULTS.int64_safe else object)[place], total
 
 
 def _prices(problem: PruningProblem) -> tuple[list[int], list[int], Fraction]:

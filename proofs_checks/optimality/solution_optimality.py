@@ -19,7 +19,6 @@ other way makes the best closure worth less, by (3) and (4) of `proofs_checks.op
 from __future__ import annotations
 
 import math
-import sys
 from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any
@@ -32,6 +31,7 @@ from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.item_duals import ForcedValues, bound_of_duals, charges_of_duals, forced, profits
 from proofs_checks.optimality.recount import Recount, Refuted, shown
+from proofs_checks.params import DEFAULTS
 from proofs_checks.verdict import Verdict
 
 METHOD = "every example sent down the trees again, weak duality in exact integers"
@@ -76,25 +76,15 @@ def _compare(recount: Recount, solution: Solution, value: Fraction, bound: Fract
         not _finite(solution.bound) or Fraction(solution.bound) > bound + recount.float_error(bound)
     ):
         raise Refuted(f"the certificate proves the bound {shown(bound)}, not {solution.bound!r}")
-    if solution.status is Status.OPTIMAL and solution.bound != -math.inf:
+    if solution.status is Status.OPTIMAL:
         stated = Fraction(solution.bound)
-        if value - stated > Fraction(ROUNDING) * abs(value) + recount.float_error(value) + TINY:
+        if value - stated > Fraction(ROUNDING) * abs(value) + recount.float_error(value) + DEFAULTS.least_float:
             raise Refuted(f"the solution says optimal, but {shown(value - stated)} lie between its value and its bound")
 
 
 def _finite(number: object) -> bool:
     """Whether it is a number at all, and a finite one."""
     return isinstance(number, Real) and math.isfinite(number)
-
-
-TINY = Fraction(sys.float_info.min)
-"""Where all numbers are 0, a bound may be below them by the least float."""
-
-GRID = 2**90
-"""Charges are rounded down to multiples of 1 / GRID: it is always allowed to charge less than a price."""
-
-HUGE = 1e290
-"""Prices and rates above this are replaced by it, so that no sum of them leaves the range of a float."""
 
 
 class _Decisions:
@@ -124,7 +114,7 @@ class _Decisions:
         return self._gain * self.recount.error_unit - self.lam * cost * self.recount.cost_unit
 
     def charges(self, nodes: NDArray[Any], score: NDArray[Any]) -> dict[int, int]:
-        """(2) summed over each open split's purchases, in units of 1 / GRID."""
+        """(2) summed over each open split's purchases, in units of 1 / `charge_units`."""
         splits = self.open_splits()
         weight = _weights(splits, nodes, score)
         recount = self.recount
@@ -143,7 +133,7 @@ class _Decisions:
 
     def forced(self, charge: dict[int, int]) -> tuple[ForcedValues, Fraction]:
         """The trees at these charges, and the unit of what they are worth."""
-        profit, unit = profits(self.recount, self.lam, charge, Fraction(1, GRID))
+        profit, unit = profits(self.recount, self.lam, charge, Fraction(1, DEFAULTS.charge_units))
         return forced(profit, self.recount.left, self.recount.right, self.recount.parent), unit
 
     def decide(self, fixed_in: list[int], fixed_out: list[int]) -> None:
@@ -228,10 +218,10 @@ def _node_ids(ids: Any, what: str) -> list[int]:
 
 
 def _prices_below(recount: Recount, item: int, lam: Fraction) -> NDArray[np.float64]:
-    """Lambda times the price of each purchase of an item, rounded down; `HUGE` at most."""
+    """Lambda times the price of each purchase of an item, rounded down; `largest_price` at most."""
     prices, place = recount.distinct_prices(item)
-    exact_prices = [lam * recount.cost_unit * price for price in prices]
-    below: NDArray[np.float64] = np.nextafter(np.array([HUGE if x > HUGE else float(x) for x in exact_prices]), 0.0)
+    most, rate = DEFAULTS.largest_price, lam * recount.cost_unit
+    below: NDArray[np.float64] = np.nextafter([most if rate * x > most else float(rate * x) for x in prices], 0.0)
     return below[place]
 
 
@@ -239,7 +229,7 @@ def _quotient(price: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArra
     """Price / weight rounded down; 0 where nobody has a weight."""
     with np.errstate(over="ignore"):
         rate = np.divide(price, weight, out=np.zeros_like(weight), where=weight > 0.0)
-    below: NDArray[np.float64] = np.nextafter(np.minimum(rate, HUGE), 0.0)
+    below: NDArray[np.float64] = np.nextafter(np.minimum(rate, DEFAULTS.largest_price), 0.0)
     return below
 
 
@@ -255,6 +245,6 @@ def _sum_below(rates: NDArray[np.float64]) -> float:
 
 
 def _product(weight: float, rate: float) -> int:
-    """Weight times rate, in units of 1 / GRID, rounded down."""
+    """Weight times rate, in units of 1 / `charge_units`, rounded down."""
     (a, b), (c, d) = weight.as_integer_ratio(), rate.as_integer_ratio()
-    return a * c * GRID // (b * d)
+    return a * c * DEFAULTS.charge_units // (b * d)

@@ -9,7 +9,7 @@
 
 All of it is polynomial (Seymour 1980; Truemper 1990). The certificates are checked by `check_network_matrix`, `check_pieces` and
 `check_violation`. (1)-(4) are sparse; (5) takes O(lines * nonzeros); (6) writes a block's zeros out, so it is for blocks with at
-most `LARGEST` entries, zeros included: beyond that, and only there, the answer can be None.
+most 10^8 entries, zeros included (`CheckParams.largest_block`): beyond that, and only there, the answer can be None.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from formulations.errors import InvalidInputError
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import of_whole, submatrix
+from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity import subdeterminants
 from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
@@ -30,9 +31,6 @@ from proofs_checks.total_unimodularity.pieces import Piece, Pieces, claim, kind_
 from proofs_checks.total_unimodularity.reductions import blocks_of, find_network, reduce_matrix
 from proofs_checks.total_unimodularity.signing import violation_nearby, wrong_cycle
 from proofs_checks.verdict import Verdict
-
-LARGEST = 10**8
-"""Entries, zeros included, of the largest block that is decomposed: 10,000 x 10,000."""
 
 
 @checked
@@ -51,7 +49,7 @@ def check_total_unimodularity(matrix: Any, *, method: str | None = None) -> Verd
     Verdict
         certificate of a yes: a `NetworkMatrix`, `Pieces`, or how many determinants there are; of a no: a minimal
         `ViolatingSubmatrix` of this matrix; of None: why. With `method=None` that is only so for blocks with
-        more than `LARGEST` entries.
+        more than 10^8 entries, zeros included.
 
     Raises
     ------
@@ -102,8 +100,8 @@ def by_subdeterminants(matrix: SignMatrix) -> Verdict:
     if refuted is not None:
         return refuted
     work = subdeterminants.steps(*matrix.shape)
-    if work > subdeterminants.LIMIT:
-        return Verdict(claim(matrix), None, method, too_large(matrix.shape, work, subdeterminants.LIMIT))
+    if work > DEFAULTS.most_determinant_steps:
+        return Verdict(claim(matrix), None, method, too_large(matrix.shape, work, DEFAULTS.most_determinant_steps))
     place, count = subdeterminants.search(matrix.dense())
     if place is None:
         return Verdict(claim(matrix), True, method, count)
@@ -152,8 +150,8 @@ def _fastest(matrix: SignMatrix) -> Verdict:
     undecided: Verdict | None = None
     for rows, columns, block in sorted(hard, key=lambda each: each[2].nnz):
         m, n = block.shape
-        if m * n > LARGEST:
-            undecided = Verdict(claim(matrix), None, "decomposition", too_large((m, n), m * n, LARGEST))
+        if m * n > DEFAULTS.largest_block:
+            undecided = Verdict(claim(matrix), None, "decomposition", too_large((m, n), m * n, DEFAULTS.largest_block))
             continue
         found = decompose(block)
         if not isinstance(found, Pieces):

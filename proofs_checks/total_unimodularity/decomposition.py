@@ -29,6 +29,7 @@ import numpy as np
 from formulations.errors import SolverFailedError
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
+from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity.camion import least_violation
 from proofs_checks.total_unimodularity.hard_minors import is_r10, least_hard_minor, least_part
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
@@ -37,9 +38,6 @@ from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matri
 from proofs_checks.total_unimodularity.signing import wrong_cycle
 from proofs_checks.total_unimodularity.sums import find_two_sum, induced_separation, parts_of, sides_of_r12, take_apart
 from proofs_checks.total_unimodularity.ternary import Ints
-
-FEW_LINES = 14
-"""Rows, or columns, up to which (5) is asked."""
 
 
 def decompose(matrix: SignMatrix) -> Pieces | Ints:
@@ -144,8 +142,8 @@ def minimal_violation(matrix: SignMatrix, lines: Ints) -> ViolatingSubmatrix:
         """A part of some lines that is refuted, None where they are not."""
         rows, columns = lines[lines < m], lines[lines >= m] - m
         part = matrix.part(rows, columns)
-        if min(part.shape) <= FEW_LINES:
-            upright = part.shape[0] <= FEW_LINES
+        if min(part.shape) <= DEFAULTS.camion_lines:
+            upright = part.shape[0] <= DEFAULTS.camion_lines
             place = least_violation(part.dense() if upright else np.ascontiguousarray(part.dense().T))
             if place is None:
                 return None

@@ -14,11 +14,9 @@ from formulations.arguments import Count, checked
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
+from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Pieces, Reductions, Split, ThreeSum, TwoSum, kind_of
 from proofs_checks.verdict import Verdict
-
-WIDTH = 118
-"""Characters of a line of reasons."""
 
 LEFT_OUT = "left out"
 """The kind of a leaf of lines that reductions left out."""
@@ -138,7 +136,7 @@ def explain_unimodularity(matrix: Any, verdict: Verdict, *, most: Count = 100) -
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(" ".join(text.split()), WIDTH)
+    return textwrap.fill(" ".join(text.split()), DEFAULTS.text_width)
 
 
 def _why_not(violating: ViolatingSubmatrix) -> str:

@@ -22,14 +22,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.compiled import njit
+from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity.camion import least_violation
 from proofs_checks.total_unimodularity.network_recognition import tree_of
 from proofs_checks.total_unimodularity.reductions import kept_lines
 from proofs_checks.total_unimodularity.sums import parts_of, two_sum_of_lines
 from proofs_checks.total_unimodularity.ternary import Display, Ints, Signs
-
-FIRST_PART = 32
-"""Lines of the first part that is looked at in (3)."""
 
 
 def least_part(lines: Ints, part_of: Callable[[Ints], Ints | None], rng: np.random.Generator) -> Ints:
@@ -101,7 +99,7 @@ def least_hard_minor(entries: Signs) -> HardMinor | None:
     total = sum(entries.shape)
     pointer, across, _ = _lines(entries)
     near = _breadth_first(pointer, across, np.ones(total, dtype=np.bool_), int(rng.integers(total)))
-    size = FIRST_PART
+    size = DEFAULTS.first_hard_part
     while (found := part_of(np.sort(near[:size]))) is None:
         if size >= len(near):
             return None

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from proofs_checks.matrices.sign_matrix import SignMatrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, of_whole, submatrix
+from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity.reductions import lines_of
 
 
@@ -102,19 +103,12 @@ def _cycle(v, y, parent, length):  # type: ignore[no-untyped-def]
     return cycle
 
 
-LARGE_MATRIX = 100_000
-"""Number of nonzeros from which on the quick look is worthwhile."""
-
-PARTS, LINES, NEIGHBOURS = 32, 300, 12
-"""Parts that are looked at, lines of each, and neighbours of a line that are followed."""
-
-
 def violation_nearby(matrix: SignMatrix) -> ViolatingSubmatrix | None:
     """A minimal violating submatrix, if one lies in the parts that are looked at."""
-    if not matrix.nnz or matrix.nnz < LARGE_MATRIX:
+    if not matrix.nnz or matrix.nnz < DEFAULTS.large_matrix:
         return None
     by_row, by_column = matrix.entries.tocsr(), matrix.entries
-    for start in np.unique(np.linspace(0, matrix.shape[0] - 1, PARTS).astype(np.int64)):
+    for start in np.unique(np.linspace(0, matrix.shape[0] - 1, DEFAULTS.quick_parts).astype(np.int64)):
         rows, columns = _neighbourhood(int(start), by_row, by_column)
         found = wrong_cycle(matrix.part(rows, columns))
         if found is not None:
@@ -128,11 +122,11 @@ def _neighbourhood(start: int, by_row: object, by_column: object) -> tuple[NDArr
     gathered: tuple[list[int], list[int]] = ([start], [])
     seen: tuple[set[int], set[int]] = ({start}, set())
     kind, todo = 0, [start]
-    while todo and len(gathered[0]) + len(gathered[1]) < LINES:
+    while todo and len(gathered[0]) + len(gathered[1]) < DEFAULTS.quick_lines:
         found = []
         for line in todo:
             pointer, across = matrices[kind].indptr, matrices[kind].indices  # type: ignore[attr-defined]
-            for other in across[pointer[line] : pointer[line + 1]][:NEIGHBOURS].tolist():
+            for other in across[pointer[line] : pointer[line + 1]][: DEFAULTS.quick_neighbours].tolist():
                 if other not in seen[1 - kind]:
                     seen[1 - kind].add(other)
                     found.append(other)

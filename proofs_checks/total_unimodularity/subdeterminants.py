@@ -23,9 +23,6 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from proofs_checks.matrices.violation import Place
 
-LIMIT = 5 * 10**9
-"""Largest number of elementary steps: 16 rows and columns, or 5 rows and 160 columns; half a gigabyte of tables at most."""
-
 
 def steps(m: int, n: int) -> int:
     """The sum over k of k C(m, k) C(n, k), which is m C(m + n - 1, m); orders beyond 32 are not counted, it is 10^19 by then."""

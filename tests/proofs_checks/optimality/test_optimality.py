@@ -20,7 +20,8 @@ from formulations.instance.cost_items import exact
 from formulations.instance.papers import two_trees
 from proofs_checks import check_path, check_solution
 from proofs_checks.optimality.recount import Recount
-from proofs_checks.optimality.solution_optimality import GRID, HUGE, _Decisions
+from proofs_checks.optimality.solution_optimality import _Decisions
+from proofs_checks.params import DEFAULTS
 from prunemodels.data_files import FOLDER_VARIABLE, load_dataset
 from solvers import min_cut, pruning_path
 from solvers.brute_force import all_prunings
@@ -150,9 +151,9 @@ def test_shares_never_exceed_the_price(seed: int) -> None:
     score = np.random.default_rng(seed).normal(0, 10.0 ** (seed % 4), 60).astype(np.float32)
     for lam in (Fraction(1, 3), Fraction(10**300), Fraction(1, 10**300)):
         charges = _Decisions(Recount(problem), lam).charges(problem.usage.splits, score)
-        total, price = Fraction(sum(charges.values()), GRID), min(lam, Fraction(HUGE))
+        total, price = Fraction(sum(charges.values()), DEFAULTS.charge_units), min(lam, Fraction(DEFAULTS.largest_price))
         assert total <= price
-        assert total >= price * (1 - Fraction(1, 10**12)) - Fraction(60, GRID)
+        assert total >= price * (1 - Fraction(1, 10**12)) - Fraction(60, DEFAULTS.charge_units)
 
 
 def test_a_certificate_for_a_smaller_lambda_is_a_bound_too() -> None:

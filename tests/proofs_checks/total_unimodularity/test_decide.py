@@ -16,6 +16,7 @@ from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
+from proofs_checks.params import CheckParams
 from proofs_checks.total_unimodularity import METHODS, Pieces, check_total_unimodularity, decide
 from proofs_checks.total_unimodularity.formulation_network import (
     HUB,
@@ -80,7 +81,7 @@ def test_blocks_that_are_all_one_kind_get_one_tree() -> None:
 @pytest.mark.parametrize("first", [True, False])
 def test_an_undecided_block_hides_no_violation_in_another(first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A block above the largest size is not decomposed: None, with its size; another is refuted all the same, wherever it is."""
-    monkeypatch.setattr(decide, "LARGEST", 1000)
+    monkeypatch.setattr(decide, "DEFAULTS", CheckParams(largest_block=1000))
     hard = large_three_sum()
     verdict = check_total_unimodularity(hard)
     assert verdict.holds is None

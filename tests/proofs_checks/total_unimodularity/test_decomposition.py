@@ -12,6 +12,7 @@ import pytest
 
 from formulations.errors import SolverFailedError
 from proofs_checks.matrices.sign_matrix import read_matrix
+from proofs_checks.params import CheckParams
 from proofs_checks.total_unimodularity import (
     METHODS,
     Pieces,
@@ -222,7 +223,7 @@ def test_r10_is_told_from_others() -> None:
 
 def test_a_violation_is_made_minimal_without_short_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the reference for few lines and without signing: what is left where no line can be left out is minimal."""
-    monkeypatch.setattr(decomposition, "FEW_LINES", 0)
+    monkeypatch.setattr(decomposition, "DEFAULTS", CheckParams(camion_lines=0))
     monkeypatch.setattr(decomposition, "wrong_cycle", lambda part: None)
     for seed in (*range(6), 28):  # of 28 a line took part twice
         read = read_matrix(one_entry_changed(nested(25, seed, leaves=6, pivots=seed % 3), seed))

@@ -12,6 +12,7 @@ import pytest
 from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
+from proofs_checks.params import CheckParams
 from proofs_checks.total_unimodularity import (
     METHODS,
     R10,
@@ -355,7 +356,7 @@ def test_minimality_that_nothing_decides_is_not_claimed(monkeypatch: pytest.Monk
 @pytest.fixture
 def at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices are looked at as well."""
-    monkeypatch.setattr(signing, "LARGE_MATRIX", 0)
+    monkeypatch.setattr(signing, "DEFAULTS", CheckParams(large_matrix=0))
 
 
 @pytest.mark.usefixtures("at_any_size")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
+from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity import Pieces, check_total_unimodularity, subdeterminants
 from proofs_checks.total_unimodularity.camion import least_violation
 from proofs_checks.total_unimodularity.decide import by_subdeterminants, too_large
@@ -105,11 +106,11 @@ def test_another_entry_refutes_at_once() -> None:
 def test_beyond_the_limit_nothing_is_claimed(shape: tuple[int, int]) -> None:
     """Too large a matrix is undecided, and says how large, how much work, and what the limit is, however large it is."""
     steps = subdeterminants.steps(*shape)
-    words = too_large(shape, steps, subdeterminants.LIMIT)
-    assert steps > subdeterminants.LIMIT
+    words = too_large(shape, steps, DEFAULTS.most_determinant_steps)
+    assert steps > DEFAULTS.most_determinant_steps
     assert f"{shape[0]:,} x {shape[1]:,}" in words
     assert "more than 10^" in words
-    assert f"the limit is {subdeterminants.LIMIT:,}" in words
+    assert f"the limit is {DEFAULTS.most_determinant_steps:,}" in words
     if shape[0] == 40:
         verdict = by_subdeterminants(read_matrix(np.eye(40, dtype=np.int8)))
         assert (verdict.holds, verdict.certificate) == (None, words)
