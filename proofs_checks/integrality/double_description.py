@@ -167,6 +167,7 @@ def _adjacent(tight, positive, negative, needed, most):  # type: ignore[no-untyp
     common = np.empty(words, dtype=np.uint64)
     for i in positive:
         for j in negative:
+            # constraints at which both are tight: with too few, they span more than an edge
             count = 0
             for w in range(words):
                 common[w] = tight[i, w] & tight[j, w]
@@ -176,6 +177,7 @@ def _adjacent(tight, positive, negative, needed, most):  # type: ignore[no-untyp
                     count += 1
             if count < needed:
                 continue
+            # adjacent where no third ray is tight at all of these
             alone = True
             for k in range(tight.shape[0]):
                 if k != i and k != j:
@@ -185,6 +187,7 @@ def _adjacent(tight, positive, negative, needed, most):  # type: ignore[no-untyp
                     if inside:
                         alone = False
                         break
+            # note the pair, in arrays that double
             if alone:
                 if n == room:
                     room = min(most + 1, 2 * room)

@@ -121,6 +121,7 @@ def _of_model(model: Any) -> Polyhedron:
     variables = list(model.component_data_objects(pyo.Var))
     constraints = list(model.component_data_objects(pyo.Constraint, active=True))
     place = {id(v): j for j, v in enumerate(variables)}
+    # rows: entries, and sides less the constant
     start, index, entry = [0], [], []
     sides: list[list[Any]] = [[], []]
     for row in constraints:
@@ -130,6 +131,7 @@ def _of_model(model: Any) -> Polyhedron:
         start.append(len(index))
         for side, bound, none in zip(sides, (row.lb, row.ub), (-np.inf, np.inf), strict=True):
             side.append(none if _absent(bound) else exact_number(bound, f"the bound of {row.name}") - constant)
+    # columns: bounds
     box = np.array([_box(v, pyo) for v in variables], dtype=object).reshape(-1, 2)
     return Polyhedron(
         start=np.array(start, dtype=np.int64),

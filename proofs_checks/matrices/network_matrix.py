@@ -153,6 +153,7 @@ def _wrong_with(matrix: SignMatrix, network: NetworkMatrix) -> str | None:
         i, j, value = matrix.other
         return f"the entry in row {matrix.rows[i]}, column {matrix.columns[j]} is {value}, none of -1, 0, 1"
     arcs, paths = (matrix.columns, matrix.rows) if network.transposed else (matrix.rows, matrix.columns)
+    # the arrays: a number for each arc and path, and vertices that there are
     for what, array, names in (
         ("arcs", network.tail, arcs),
         ("arcs", network.head, arcs),
@@ -164,9 +165,11 @@ def _wrong_with(matrix: SignMatrix, network: NetworkMatrix) -> str | None:
         if array.size and not 0 <= int(array.min()) <= int(array.max()) < network.n_vertices:
             vertex = int(array.min() if array.min() < 0 else array.max())
             return f"{what} at vertex {vertex}; there are 0 to {network.n_vertices - 1}"
+    # the arcs: a tree
     closing = _closes_a_circle(network.tail, network.head)
     if closing >= 0:
         return f"the arc {arcs[closing]} closes a circle: the arcs are no tree"
+    # the columns: paths in it, between the stated vertices
     start, end = _ends(*_by_paths(matrix, transposed=network.transposed), network.tail, network.head)
     empty = (start == -1) & (network.start == network.end)
     wrong = ~empty & ((start != network.start) | (end != network.end))

@@ -31,6 +31,7 @@ class Meters:
 
     def __init__(self, problem: PruningProblem, limits: tuple[Limit, ...], X: Any) -> None:
         self.limits = limits
+        # what each limit counts, and of which examples
         trees, names = problem.ensemble.n_trees, [f"limits[{k}]" for k in range(len(limits))]
         self.meters = [
             meter_of(limit, problem.costs, problem.usage.evaluation, trees, name)
@@ -44,6 +45,7 @@ class Meters:
             for m in range(problem.costs.n_items)
             if any((meter.once if once else meter.item)[m] for meter in self.meters)
         ]
+        # the metered instance: every item that some limit counts has the price 1
         place = {item: k for k, item in enumerate(self.counted)}
         needs = tuple(
             tuple(place[m, once] for once in (False, True) for m in items if (m, once) in place) for items in problem.costs.needs

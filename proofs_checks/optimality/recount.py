@@ -70,6 +70,7 @@ class Recount:
         self.n_purchases = self.costs.n_items * (self.n_rows + 1)
         self.priced = [p > 0 for p in self.costs.prices]
         self.once = self.costs.paid_once
+        # (1) to (3)
         self.error, self.error_unit = _errors(problem)
         self.weight, self.total = _weights(problem)
         self.price, evaluation, price_unit = _prices(problem)

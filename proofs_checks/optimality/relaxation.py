@@ -72,6 +72,7 @@ def check_relaxation(relaxation: LP1Relaxation, path: PruningPath, X: Any = None
         raise InvalidInputError("the relaxation is not that of a budget; give that of pm.solve(problem, budget=...)")
     claim = f"LP1's relaxation at {shown(relaxation.budget)} is worth {shown(Fraction(relaxation.value))}"
     claim += ", and a chain of optimal prunings shows how far above it the least error can be" if relaxation.chain else ""
+    # the path first: its duals prove LP1's value
     try:
         proof = prove_edges(path, X)
     except Refuted as why:
@@ -121,12 +122,14 @@ def _check_chain(relaxation: LP1Relaxation, rounding: Chain, row: AtBudget, poin
     for what, ours, theirs in (("value", told[0], row.value), ("lambda*", told[1], row.lam)):
         if ours != theirs:
             raise Refuted(f"the relaxation's {what} is {shown(theirs)}, not {shown(ours)}")
+    # (2): its ends are what LP1 mixes
     for what, end, expected in (("cheaper", points[0], row.cheaper), ("dearer", points[-1], row.dearer)):
         if end != expected:
             raise Refuted(
                 f"the chain's {what} end costs {shown(end.cost)} and errs {shown(end.error)}; "
                 f"LP1 mixes a pruning of cost {shown(expected.cost)} and error {shown(expected.error)}"
             )
+    # (3): every pruning of it is optimal at lambda*, and costs what is stated
     if len(rounding.cost) != len(points):
         raise Refuted(f"{len(rounding.cost)} costs are stated for a chain of {len(points)} prunings")
     for i, (point, stated) in enumerate(zip(points, rounding.cost, strict=True)):
@@ -134,12 +137,14 @@ def _check_chain(relaxation: LP1Relaxation, rounding: Chain, row: AtBudget, poin
             raise Refuted(f"pruning {i} of the chain costs {shown(point.cost)}, not {shown(stated)}")
         if point.error + row.lam * point.cost != points[0].error + row.lam * points[0].cost:
             raise Refuted(f"pruning {i} of the chain is not optimal at lambda* = {shown(row.lam)}")
+    # (4): the pruning that is taken is the dearest within the budget
     if not 0 <= rounding.row < len(points):
         raise Refuted(f"there is no pruning {rounding.row} in a chain of {len(points)}")
     if points[rounding.row].cost > budget:
         raise Refuted(f"pruning {rounding.row} costs {shown(points[rounding.row].cost)}, more than the budget {shown(budget)}")
     if rounding.row + 1 < len(points) and points[rounding.row + 1].cost <= budget:
         raise Refuted(f"pruning {rounding.row + 1} of the chain fits the budget {shown(budget)} too")
+    # no step of it can be divided
     if row.integral is not None and rounding.n_components != row.components and row.lam > 0:
         raise Refuted(f"the edge has {row.components} components, the chain {rounding.n_components}")
 
@@ -150,6 +155,7 @@ def _chain(recount: Recount, rounding: Chain) -> list[Point]:
     n = recount.ensemble.n_nodes
     if not isinstance(step, np.ndarray) or step.shape != (n,) or not np.issubdtype(step.dtype, np.integer):
         raise Refuted(f"the chain is no array of {n} whole numbers, one for each node")
+    # what each step adds, after checking that every set of the chain is a pruning
     last = rounding.n_components
     steps: list[int] = step.tolist()
     members: list[list[int]] = [[] for _ in range(last + 1)]
@@ -162,6 +168,7 @@ def _chain(recount: Recount, rounding: Chain) -> list[Point]:
         if above >= 0 and steps[above] > steps[h]:
             raise Refuted(f"split {h} is in the chain before its parent {above}: some set of the chain is no pruning")
         members[max(0, steps[h])].append(h)
+    # costs and errors, step by step
     bought: NDArray[np.bool_] = np.zeros(recount.n_purchases, dtype=bool)
     error, cost, points = recount.roots_error(), 0, []
     for i, splits in enumerate(members):

@@ -61,6 +61,7 @@ def cost_rows(problem: PruningProblem, X: Any = None) -> NDArray[np.float32]:
     made = problem.ensemble.made
     given: Any = table if made is None else made.features(table)
     given = dense_array(given, "X") if issparse(given) else given
+    # the table as float32
     try:
         with np.errstate(over="ignore"):
             if hasattr(given, "iloc"):
@@ -68,6 +69,7 @@ def cost_rows(problem: PruningProblem, X: Any = None) -> NDArray[np.float32]:
             rows = np.asarray(given).astype(np.float32)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"X is not a table of numbers ({error}); give the cost sample") from error
+    # a column for each feature, and the rows that the problem counts
     n_features = problem.ensemble.n_features
     if rows.ndim != 2 or rows.shape[1] != n_features:
         raise InvalidInputError(f"X has shape {rows.shape}, the trees ask for {n_features} features: give one column for each")

@@ -82,6 +82,7 @@ class SearchTree:
     def least(self, proof: SearchProof, stated: Fraction, spare: Fraction) -> Fraction:
         """The bound that a proof's leaves prove; Refuted where a step is wrong, or fixes what `stated` does not decide."""
         self.goal, self.spare = stated - spare, spare
+        # a walk through the steps; what is left to prove waits on a stack
         least = None
         pending = [self.start() if proof.window is None else self._window(proof.window)]
         for number, step in enumerate(proof.steps):
@@ -94,6 +95,7 @@ class SearchTree:
                 raise Refuted(f"step {number} of the proof: {why}") from None
             if ended is not None:
                 least = ended if least is None else min(least, ended)
+        # every branch has ended; the least bound of the leaves is proven
         if pending:
             raise Refuted(f"the proof ends with {len(pending)} branches open")
         if any(isinstance(step, Fixed) for step in proof.steps):  # what was fixed errs at least so much the other way
@@ -117,6 +119,7 @@ class SearchTree:
             if isinstance(step, Exceeded):
                 self._exceeds(k, row, state, "what is kept")
                 return None
+            # TooMuch: none of these splits fits
             splits = [self._open(h, state) for h in _ids(step.splits)]
             for h in splits:
                 self._exceeds(k, row, self._keep(state, [h]), f"split {h} and what is above it")
@@ -197,6 +200,7 @@ class SearchTree:
             raise Refuted(f"the unit of the payments is {payments.unit!r}; it must be a fraction above 0")
         if not split.size:
             return {}
+        # who pays: open splits, no less than nothing
         ensemble = self.recount.ensemble
         if (paid < 0).any():
             raise Refuted(f"split {split[np.argmin(paid)]} pays less than nothing")
@@ -204,6 +208,7 @@ class SearchTree:
             raise Refuted("a node pays that is no split")
         if (state.kept[split] | state.out[split]).any():
             raise Refuted(f"split {split[np.argmax(state.kept[split] | state.out[split])]} pays, but it is decided already")
+        # for what: purchases that the split needs and nobody has bought; and how much: prices at most
         purchase = self._purchases(split, item, row)
         if state.bought[purchase].any():
             raise Refuted(f"split {split[np.argmax(state.bought[purchase])]} pays for what is bought already")
@@ -226,15 +231,17 @@ class SearchTree:
         reaches = once | ((recount.routes.start[split] <= place) & (place < recount.routes.stop[split]))
         if not reaches.all():
             raise Refuted(f"split {split[np.argmin(reaches)]} pays for an example that does not reach it")
-        first_once = len(self.meters.counted) * recount.n_rows
+        first_once = len(self.meters.counted) * recount.n_rows  # as `Recount` numbers purchases
         return np.asarray(np.where(once, first_once + metered, metered * recount.n_rows + row), dtype=np.int64)
 
     def _check_prices(self, purchase: NDArray[np.int64], paid: NDArray[Any], parts: Parts, unit: Fraction) -> None:
         """For no purchase more is paid than sum_r mu_r amount_r."""
         n = self.recount.n_rows
+        # what all splits pay for each purchase
         numbers, place = np.unique(purchase, return_inverse=True)
         total = np.zeros(numbers.size, dtype=object)
         np.add.at(total, place, paid.astype(object))
+        # item by item, compared with its price at the multipliers
         once = numbers >= len(self.meters.counted) * n
         item = np.where(once, numbers - len(self.meters.counted) * n, numbers // n)
         weight = self.recount.weight.astype(object)
@@ -323,9 +330,11 @@ class SearchTree:
             self.recount.objective(kept)  # that it is a pruning
         if (window.inner & ~window.outer).any():
             raise Refuted("the inner pruning of the window is not within the outer one")
+        # the prunings, with what they buy
         start, splits = self.start(), self.recount.ensemble.is_split
         inner = self._keep(start, np.flatnonzero(window.inner).tolist())
         outer = self._keep(start, np.flatnonzero(window.outer).tolist())
+        # at `high` no part of the inner pruning is worth more than all of it, up to the slack
         slack = Fraction(0)
         if window.high is not None:
             slack += self._best(window.high, State(start.kept, splits & ~window.inner, start.bought))
@@ -336,13 +345,14 @@ class SearchTree:
             slack -= worth
         elif window.inner.any():
             raise Refuted("nothing shows that the inner pruning of the window is optimal")
+        # at `low` nothing outside the outer pruning is worth anything, up to the slack
         if window.low is not None:
             slack += self._best(window.low, outer)
         elif (splits & ~window.outer).any():
             raise Refuted("nothing shows that the outer pruning of the window is optimal")
-        if slack < 0:
-            raise Refuted("the window's payments prove more than its prunings are worth")
+        # the slack is >= 0: at payments up to the prices the inner pruning's splits are worth at least what it is worth itself
         self.slack = slack
+        # multipliers of all steps must lie between the two
         high = None if window.high is None else {(k, row): mu for k, row, mu in window.high.multipliers}
         low = {} if window.low is None else {(k, row): mu for k, row, mu in window.low.multipliers}
         self.box = high, low

@@ -128,12 +128,14 @@ METHODS: dict[str, Callable[[SignMatrix], Verdict]] = {"network": by_network, "s
 
 def _fastest(matrix: SignMatrix) -> Verdict:
     """(1)-(6)."""
+    # (1), (2)
     refuted = _entry_refutes(matrix, "entries")
     if refuted is not None:
         return refuted
     nearby = violation_nearby(matrix)
     if nearby is not None:
         return Verdict(claim(matrix), False, "signing", nearby)
+    # (3) to (5), block by block; what is neither a network nor has a wrong cycle is hard
     reductions = reduce_matrix(matrix)
     pieces: list[Piece] = []
     hard = []
@@ -147,6 +149,7 @@ def _fastest(matrix: SignMatrix) -> Verdict:
             if cycle is not None:
                 return Verdict(claim(matrix), False, "signing", of_whole(matrix, rows, columns, cycle))
             hard.append((rows, columns, block))
+    # (6), small blocks first: a small one may refute the whole
     undecided: Verdict | None = None
     for rows, columns, block in sorted(hard, key=lambda each: each[2].nnz):
         m, n = block.shape

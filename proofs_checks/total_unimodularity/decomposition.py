@@ -45,6 +45,7 @@ def decompose(matrix: SignMatrix) -> Pieces | Ints:
 
     Nearly always these lines alone are not totally unimodular.
     """
+    # take parts in the order of their numbers; the two parts of a sum get the next free ones
     waiting: dict[int, tuple[SignMatrix, _Origin | None]] = {0: (matrix, None)}
     taken = []
     for k in count():
@@ -102,6 +103,7 @@ def _take(block: SignMatrix) -> tuple[Any, list[tuple[SignMatrix, Ints, Ints]]] 
         network = recognise_network(block, transposed=transposed)
         if network is not None:
             return network, []
+    # R10, or a 2-sum (1)
     entries = block.dense()
     if is_r10(entries):
         return R10(), []
@@ -109,12 +111,14 @@ def _take(block: SignMatrix) -> tuple[Any, list[tuple[SignMatrix, Ints, Ints]]] 
     if two_sum is not None:
         places, nobody = parts_of(two_sum, block.shape), np.zeros(0, dtype=np.int64)
         return two_sum, [(block.part(r, c), np.concatenate([r, c + len(entries)]), nobody) for r, c in places]
+    # (2): its least minor that is not easy; of two rows and columns, it refutes the block
     hard = least_hard_minor(entries)
     if hard is None:
         raise SolverFailedError(f"{block!r} is easy, but neither network nor R10 nor a 2-sum; please report the matrix")
     involved = np.concatenate([hard.display.rows, hard.display.columns, np.ravel(hard.pivots).astype(np.int64)])
     if len(hard.display.rows) == 2:
         return involved
+    # (3): R12, whose sides separate the whole block, or (4) it is refuted
     sides = sides_of_r12(hard.display.entries)
     if sides is None:
         raise SolverFailedError(f"a least minor of {block!r} is neither R12 nor [[1, 1], [1, -1]]; please report the matrix")
@@ -158,6 +162,7 @@ def minimal_violation(matrix: SignMatrix, lines: Ints) -> ViolatingSubmatrix:
         smaller = refuted(lines[found]) if len(found) < len(lines) else None
         return lines if smaller is None else smaller
 
+    # lines are left out as long as the rest is refuted
     start = refuted(lines)
     found = least_part(np.arange(sum(matrix.shape)) if start is None else start, refuted, np.random.default_rng(0))
     rows, columns = found[found < m].tolist(), (found[found >= m] - m).tolist()

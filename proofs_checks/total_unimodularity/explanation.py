@@ -161,10 +161,12 @@ def _outline(pieces: Pieces, matrix: SignMatrix) -> tuple[list[str], set[str]]:
             lines.append(entry)
             continue
         head, here, rows, columns = entry
+        # a line for the matrix, and what was left out of it
         indent = " " * (len(head) - len(head.lstrip()) + 2)
         lines.append(f"{head}{len(rows)} x {len(columns)}, {_reduced(here.reductions)}")
         used |= ({LEFT_OUT} if len(here.reductions) else set()) | ({"blocks"} if len(here.pieces) > 1 else set())
         used |= {piece.kind for piece in here.pieces}
+        # a line for each block; parts of a sum below it, farther in
         below: list[Any] = []
         for piece in here.pieces:
             r, c = [rows[i] for i in piece.rows], [columns[j] for j in piece.columns]

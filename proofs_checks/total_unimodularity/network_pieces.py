@@ -45,6 +45,7 @@ def candidates(pointer, row, pendant):  # type: ignore[no-untyped-def]
 def components(pointer, row, m, r):  # type: ignore[no-untyped-def]
     """(2): the component of each row but r (-1), and how many there are."""
     above = np.arange(m)
+    # join the rows of every column that avoids r
     for c in range(pointer.shape[0] - 1):
         avoids = True
         for k in range(pointer[c], pointer[c + 1]):
@@ -60,6 +61,7 @@ def components(pointer, row, m, r):  # type: ignore[no-untyped-def]
                 above[b] = above[above[b]]
                 b = above[b]
             above[max(a, b)] = min(a, b)
+    # number the components
     label = np.full(m, -1, np.int32)
     count = 0
     for i in range(m):
@@ -164,11 +166,13 @@ def _sizes_of_pieces(pointer, row, sign, label, count, r):  # type: ignore[no-un
 @njit(cache=True)
 def glue(tail, head, ends, rows, columns, side, passes, vertices, whole_tail, whole_head, whole_ends):  # type: ignore[no-untyped-def]
     """(3) and (5): add one piece's tree to the whole tree. Returns the next free vertex."""
+    # which end of arc r has arcs of this piece; the other is pendant
     at_tail = False
     for i in range(1, tail.shape[0]):
         at_tail = at_tail or tail[i] == tail[0] or head[i] == tail[0]
     base, pendant = (tail[0], head[0]) if at_tail else (head[0], tail[0])
     turned = at_tail != (side == 1)
+    # where that end goes: where the paths through r end so far; all other vertices are new
     place = np.full(tail.shape[0] + 1, -1, np.int32)
     place[base] = 0  # where no path says otherwise, any vertex will do
     for c in range(columns.shape[0]):
@@ -179,6 +183,7 @@ def glue(tail, head, ends, rows, columns, side, passes, vertices, whole_tail, wh
         if v != base and v != pendant:
             place[v] = vertices
             vertices += 1
+    # arcs and paths, in the vertices of the whole tree
     for i in range(1, tail.shape[0]):
         a, b = (head[i], tail[i]) if turned else (tail[i], head[i])
         whole_tail[rows[i]], whole_head[rows[i]] = place[a], place[b]

@@ -188,6 +188,7 @@ def sides(pointer, row, label, count, r, weight):  # type: ignore[no-untyped-def
                     column[n], component[n] = c, x
                     n += 1
                 total[place[x]] += weight[row[k]]
+    # components in the order of (5)
     rank = _in_order_of_use(component[:n], total, count, columns.shape[0])
     # the uses by component, so that those of each column come in this order
     begin, at = np.zeros(count + 1, np.int64), np.zeros(columns.shape[0] + 1, np.int64)
@@ -204,6 +205,7 @@ def sides(pointer, row, label, count, r, weight):  # type: ignore[no-untyped-def
     for x in use:
         inside[free[column[x]]], value[free[column[x]]] = rank[component[x]], total[x]
         free[column[x]] += 1
+    # (4): two columns that differ in an earlier component put this one on the other side
     above, parity = np.arange(count), np.zeros(count, np.int64)
     known = np.full(count, -1, np.int64)
     side = np.empty(count, np.int8)
@@ -211,6 +213,7 @@ def sides(pointer, row, label, count, r, weight):  # type: ignore[no-untyped-def
         for j in range(begin[k] + 1, begin[k + 1]):
             if not _compare(column[use[begin[k]]], column[use[j]], k, at, inside, value, known, above, parity):
                 return label, side[:0]
+    # what was found, by component and by row
     for k in range(count):
         side[k] = _root(above, parity, k)[1]
     ordered = label.copy()

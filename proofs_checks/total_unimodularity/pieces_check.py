@@ -91,6 +91,7 @@ def _looked_into(matrix: SignMatrix, pieces: Pieces) -> str | list[tuple[SignMat
     if matrix.other is not None:
         i, j, value = matrix.other
         return f"the entry in row {matrix.rows[i]}, column {matrix.columns[j]} is {value}, none of -1, 0, 1"
+    # form: every line is left out once, or in one block
     m, n = matrix.shape
     steps = pieces.reductions
     if not all(len(a) == len(steps) for a in (steps.kind, steps.partner, steps.sign)):
@@ -100,6 +101,7 @@ def _looked_into(matrix: SignMatrix, pieces: Pieces) -> str | list[tuple[SignMat
         return "the lines left out and those of the blocks are not all rows and columns, each once"
     if np.any((steps.partner >= m + n) | ((steps.partner < 0) & (steps.kind != ZERO))):
         return "a step names a line that the matrix does not have"
+    # (1), (2)
     bad = _bad_step(matrix, steps)
     if bad >= 0:
         what = {ZERO: "zero", UNIT: "a unit line", COPY: "a copy"}.get(int(steps.kind[bad]), "of any known kind")
@@ -199,23 +201,27 @@ def two_sum_parts(matrix: SignMatrix, split: TwoSum) -> list[SignMatrix] | str:
         return "the lines of the first side are not different lines of the matrix"
     if not (0 <= v < m + n and 0 <= w < m + n and inside[v] and 2 <= inside.sum() <= m + n - 2):
         return "the sides do not have two lines each, the first of them v"
+    # nonzeros as entries M[a, y]: a is a line like v, y one like w
     row, column, sign = _places(matrix)
     if v < m:
         a, y = row, column + m
     else:
         a, y = column + m, row
     message = "v and w do not meet, or the matrix has not rank 1 between the sides: see "
+    # v and w meet, across the sides
     meets_w, meets_v = np.zeros(m + n, np.int64), np.zeros(m + n, np.int64)
     meets_w[a[y == w]] = sign[y == w]
     meets_v[y[a == v]] = sign[a == v]
     if meets_v[w] == 0 or inside[w] or (v < m) == (w < m):
         return message + _name(matrix, v)
+    # every nonzero between the sides is the product that it should be
     meets_w[~inside] = meets_v[inside] = 0
     between = inside[a] != inside[y]
     wrong = between & (sign != meets_w[a] * meets_v[w] * meets_v[y])
     if wrong.any():
         k = int(np.flatnonzero(wrong)[0])
         return message + _name(matrix, int(a[k] if inside[a[k]] else y[k]))
+    # and no such product is missing
     count = np.bincount(a[between], minlength=m + n)
     short = np.flatnonzero((meets_w != 0) & (count != np.count_nonzero(meets_v)))
     if short.size:
@@ -246,6 +252,7 @@ def three_sum_parts(matrix: SignMatrix, split: ThreeSum) -> list[SignMatrix] | s
     entries = _after_pivot(matrix, split.pivot)
     if isinstance(entries, str):
         return entries
+    # the parts between the sides have rank 1
     rows, columns = inside[:m], inside[m:]
     upper, lower = entries[rows][:, ~columns], entries[~rows][:, columns]
     a, c = entries[rows, split.column], entries[split.row, columns]
@@ -255,6 +262,7 @@ def three_sum_parts(matrix: SignMatrix, split: ThreeSum) -> list[SignMatrix] | s
     for what, part, product in (("columns", upper, np.outer(a, b)), ("rows", lower, np.outer(d, c))):
         if not part.any() or not np.array_equal(part, product):
             return f"the {what} of the second side are not multiples of the one that the certificate names, between the sides"
+    # the matrices of both parts
     parts = []
     for own, column, row in ((inside, a, c), (~inside, d, b)):
         part = np.zeros((len(column) + 1, len(row) + 2), dtype=np.int64)

@@ -95,6 +95,7 @@ def _reduce(pointer, across, sign, weight):  # type: ignore[no-untyped-def]
     partners, factors = np.empty(total, np.int64), np.empty(total, np.int8)
     done = 0
     while queued:
+        # the next line: may it go?
         x = queue[first]
         first = (first + 1) % total
         queued -= 1
@@ -110,6 +111,7 @@ def _reduce(pointer, across, sign, weight):  # type: ignore[no-untyped-def]
             kind = COPY if partner >= 0 else -1
         if kind < 0:
             continue
+        # it goes, and lines that lose a nonzero are looked at again
         kinds[done], lines[done], partners[done], factors[done] = kind, x, partner, factor
         done += 1
         kept[x] = False

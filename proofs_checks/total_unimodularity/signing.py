@@ -64,6 +64,7 @@ def _wrong_cycle(pointer, across, sign, order):  # type: ignore[no-untyped-def]
             s = across[k]
             if seen[s] == v:
                 continue
+            # breadth first from s, among lines that were taken before v, until all ends of v are met
             seen[s], parent[s] = v, -1
             open_ends -= 1
             queue[0], first, last = s, 0, 1
@@ -79,6 +80,7 @@ def _wrong_cycle(pointer, across, sign, order):  # type: ignore[no-untyped-def]
                     last += 1
                     if entry[y] != 0:
                         open_ends -= 1
+                        # y meets v: back along the path to the first line that does, which closes a chordless cycle
                         total_sign, length, t = entry[y], 2, y
                         while t == y or entry[t] == 0:
                             total_sign += step[t]

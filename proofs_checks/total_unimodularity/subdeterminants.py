@@ -74,11 +74,13 @@ def _minors(entries, k, binomial, below, minors):  # type: ignore[no-untyped-def
     chosen = np.arange(k)
     without = np.empty(k, dtype=np.int64)
     for number in range(binomial[n, k]):
+        # numbers of the columns without each one, by (2)
         for t in range(k):
             without[t] = 0
             for u in range(k):
                 if u != t:
                     without[t] += binomial[chosen[u], u + (u < t)]
+        # all rows R with the last row r at once, by (1)
         for r in range(k - 1, m):
             begin, length = binomial[r, k], binomial[r, k - 1]
             total = minors[number, begin : begin + length] if stored else scratch[:length]

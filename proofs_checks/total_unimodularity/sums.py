@@ -94,6 +94,7 @@ def _find(pointer, across, sign):  # type: ignore[no-untyped-def]
     order = np.empty(total, np.int64)
     expected = np.zeros(total, np.int64)
     order[0], seen[0], last = 0, True, 1
+    # breadth first: each line that is seen first from v is a pair v, w of the spanning tree
     for first in range(total):
         if first == last:
             break
@@ -104,6 +105,7 @@ def _find(pointer, across, sign):  # type: ignore[no-untyped-def]
                 continue
             seen[w], order[last] = True, w
             last += 1
+            # is every other line tied to the same side as s, either way?
             s = 0
             while s in (v, w):
                 s += 1
@@ -127,6 +129,7 @@ def _reach(pointer, across, sign, v, w, s, expected, inside):  # type: ignore[no
     inside[s] = True
     stack, size, count = np.empty(pointer.shape[0], np.int64), 1, 1
     stack[0] = s
+    # what (1) expects of lines that meet w
     like_v = np.zeros(pointer.shape[0], np.int64)  # M[a, w] M[v, w] for the lines a that meet w
     across_vw = 0
     for k in range(pointer[w], pointer[w + 1]):
@@ -137,10 +140,12 @@ def _reach(pointer, across, sign, v, w, s, expected, inside):  # type: ignore[no
     while size:
         size -= 1
         a = stack[size]
+        # the next line a; its expected entries are those of v, or 0
         factor = like_v[a]
         if factor != 0:
             for k in range(pointer[v], pointer[v + 1]):
                 expected[across[k]] = factor * sign[k]
+        # its nonzeros: where they are others than expected, y is on a's side as well
         for k in range(pointer[a], pointer[a + 1]):
             y = across[k]
             if expected[y] != sign[k] and not inside[y] and y not in (v, w):
@@ -148,6 +153,7 @@ def _reach(pointer, across, sign, v, w, s, expected, inside):  # type: ignore[no
                 size += 1
                 count += 1
             expected[y] = 0
+        # and nonzeros that are expected and missing
         if factor != 0:
             for k in range(pointer[v], pointer[v + 1]):
                 y = across[k]
@@ -171,6 +177,7 @@ def take_apart(entries: Signs, first: Ints) -> tuple[ThreeSum, list[Display]] | 
         if len(wrong):
             return np.array([i, wrong[0, 0], len(entries) + j, len(entries) + wrong[0, 1]])
         display.pivot(i, j)
+    # (3): the sides, and the vectors a, b, c, d between them
     first_rows, first_columns = (np.isin(e, first) for e in (display.rows, display.columns))
     r1, r2, c1, c2 = (np.flatnonzero(x) for x in (first_rows, ~first_rows, first_columns, ~first_columns))
     upper, lower = display.entries[np.ix_(r1, c2)], display.entries[np.ix_(r2, c1)]
@@ -178,9 +185,11 @@ def take_apart(entries: Signs, first: Ints) -> tuple[ThreeSum, list[Display]] | 
     a, c = upper[:, l], lower[k]
     b, d = a[np.flatnonzero(a)[0]] * upper[np.flatnonzero(a)[0]], c[np.flatnonzero(c)[0]] * lower[:, np.flatnonzero(c)[0]]
     sides = [(display.part(r1, c1), a, c), (display.part(r2, c2), d, b)]
+    # (5): both paths must give the same sign
     (sign, one), (opposite, other) = (_sign(*side) for side in sides)
     if sign != opposite:
         return np.concatenate([one, other, [] if pivot is None else [i, len(entries) + j]]).astype(np.int64)
+    # (4): the two parts
     lines = np.sort(np.concatenate([r1, c1 + len(entries)]))
     corner = np.array([[0, sign]], dtype=np.int8)
     for own, x, y in sides:
@@ -280,6 +289,7 @@ def _propagate(entries, side, certain, row_base, row_factor, column_base, column
     parent = np.full(m + n, -1, np.int64)
     queue = np.empty(m + n, np.int64)
     last = 0
+    # what is on the first side for certain
     for x in range(m + n):
         if certain[x]:
             side[x] = 1
@@ -288,6 +298,7 @@ def _propagate(entries, side, certain, row_base, row_factor, column_base, column
     for place in range(m + n):
         if place == last:
             break
+        # lines across whose entry at x is none of the combinations of R12's
         x = queue[place]
         for k in range(n if x < m else m):
             y = m + k if x < m else k
