@@ -32,7 +32,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import NEXT, Pruning, before_and_after
+from formulations.answers.pruning import Pruning, before_and_after
 from formulations.answers.search_proof import SearchProof
 from formulations.answers.solution import Status, StopReason, rounding_in_words, status_of
 from formulations.errors import SolverFailedError
@@ -54,6 +54,14 @@ class Chain:
         of K_0 to K_r, in the unit of the prices: fractions. They never fall.
     row
         i of (3): the last of the chain that costs at most the budget.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import path, problem
+    >>> chain = pm.budgets.solve_lp1(problem, 10, path=path).chain
+    >>> print([round(float(cost), 2) for cost in chain.cost], chain.row)  # one component, which costs too much
+    [6.0, 11.03] 0
     """
 
     step: NDArray[np.int32]
@@ -319,13 +327,14 @@ class LimitedSolution(Shown):
         title = f"LimitedSolution: {self.status}" + (f" by {self.method}" if self.method else "")
         header = ("", "unpruned", "pruned")
         if self.is_budget:
-            return Card(title, before_and_after(self.pruning), header, (self.in_words(), NEXT))
+            return Card(title, before_and_after(self.pruning), header, (self.in_words(),))
         rows = tuple((name, f"at most {float(most):.4g}", f"{float(use):.4g}") for name, use, most in self.kept_to())
-        return Card(title, (*before_and_after(self.pruning), *rows), header, (self.known(), NEXT))
+        return Card(title, (*before_and_after(self.pruning), *rows), header, (self.known(),))
 
     def __repr__(self) -> str:
         uses = ", ".join(f"{title} {float(use):.6g} of {float(most):.6g}" for title, use, most in self.kept_to())
-        return f"LimitedSolution({self.status}, {uses}, error {self.error:.9g}, bound {self.bound:.9g})"
+        bound = "unproven" if self.bound == -math.inf else f"bound {self.bound:.9g}"
+        return f"LimitedSolution({self.status}, {uses}, error {self.error:.9g}, {bound})"
 
 
 class LimitedSolver(Protocol):

@@ -189,7 +189,6 @@ class NestedPrunings(NestedRows, Shown):
             (
                 f"Costs: mean of the cost sample. Errors: {self.problem.errors.source}; a forest's own error differs.",
                 *self._proven(),
-                "Next: .at_cost(budget), .at_lam(lam), pm.evaluate_path(path, X, y), pm.apply_pruning(path[k], forest)",
             ),
         )
 

@@ -22,9 +22,6 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import ForestUsage
 from formulations.shown import Card, Shown, rate
 
-NEXT = "Next: pm.apply_pruning(pruning, forest), pm.evaluate(..., X_test, y_test, costs=costs), pm.write_report(...)"
-"""What a card with a pruning proposes."""
-
 
 @checked
 @dataclass(frozen=True, eq=False)
@@ -167,7 +164,7 @@ class Pruning(Shown):
         return self.error + float(lam) * self.cost
 
     def _card(self) -> Card:
-        return Card("Pruning: the splits that are kept", before_and_after(self), ("", "unpruned", "pruned"), (NEXT,))
+        return Card("Pruning: the splits that are kept", before_and_after(self), ("", "unpruned", "pruned"))
 
     def __repr__(self) -> str:
         return f"Pruning(cost={self.cost:.6g}, error={self.error:.6g}, {self.n_splits} splits)"

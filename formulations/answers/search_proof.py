@@ -124,7 +124,15 @@ class SearchWindow:
 
 @dataclass(frozen=True, eq=False)
 class SearchProof:
-    """The tree of a search."""
+    """The tree of a search.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> pm.solve(problem, budget=10).proof
+    SearchProof(10 steps, 3 of them leaves)
+    """
 
     steps: tuple[Step, ...]
     window: SearchWindow | None = None
@@ -133,6 +141,9 @@ class SearchProof:
     def n_leaves(self) -> int:
         """Steps (4) and (5)."""
         return sum(isinstance(step, Closed | Exceeded) for step in self.steps)
+
+    def __repr__(self) -> str:
+        return f"SearchProof({len(self.steps):,} steps, {self.n_leaves:,} of them leaves)"
 
     @property
     def n_bytes(self) -> int:

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import NEXT, Pruning, before_and_after
+from formulations.answers.pruning import Pruning, before_and_after
 from formulations.instance.problem import PruningProblem
 from formulations.memory import readable
 from formulations.shown import Card, Shown
@@ -264,11 +264,12 @@ class Solution(Shown):
             f"Solution at lambda = {float(self.lam):.6g}: {self.status}{by}",
             rows,
             ("", "unpruned", "pruned") if rows else (),
-            (*found, NEXT) if rows else ("No pruning was found.",),
+            found if rows else ("No pruning was found.",),
         )
 
     def __repr__(self) -> str:
-        return f"Solution({self.status}, value={self.value:.9g}, bound={self.bound:.9g}, {self.pruning!r})"
+        bound = "unproven" if self.bound == -math.inf else f"bound={self.bound:.9g}"
+        return f"Solution({self.status}, value={self.value:.9g}, {bound}, {self.pruning!r})"
 
 
 def what_memory_left_open(stats: Mapping[str, float], gap: float, relative_gap: float) -> str:

@@ -83,8 +83,8 @@ def check_closure_path(path: ClosurePath) -> Verdict:
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.example import X_valid, path, y_valid
-    >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
-    >>> pm.checks.check_closure_path(exits.closures).holds
+    >>> cascade = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
+    >>> pm.checks.check_closure_path(cascade.exit_path_.closures).holds
     True
     """
     claim = f"all {len(path)} closures of the path are optimal, each the smallest optimum, and nested"

@@ -122,6 +122,18 @@ def load_solution(path: str | Path, problem: PruningProblem) -> LimitedSolution:
     ------
     BrokenFileError
         where there is no such file, or it is damaged or of another instance.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     place = os.path.join(folder, "answer.npz")
+    ...     pm.budgets.save_solution(pm.solve(problem, budget=12), place)
+    ...     print(pm.budgets.load_solution(place, problem).proof)
+    ...
+    SearchProof(8 steps, 2 of them leaves)
     """
     place = Path(path)
     if not os.path.isfile(place):

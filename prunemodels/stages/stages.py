@@ -45,7 +45,7 @@ class Stages(Protocol):
     >>> from prunemodels.example import X_valid, path, y_valid
     >>> stages = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0).stages_
     >>> stages.n_stages, stages.task
-    (5, 'classification')
+    (10, 'classification')
     """
 
     @property

@@ -207,6 +207,8 @@ def test_an_engine_that_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     solution, limited = pm.solve(two_trees(), lam=LAM, method="bold"), pm.solve(two_trees(), budget=2.5, method="bold")
     assert (solution.status, solution.gap, solution.relative_gap) == (pm.engines.Status.FEASIBLE, math.inf, math.inf)
     assert "nothing is proven" in solution._card().text()
+    assert repr(solution).startswith(f"Solution(feasible, value={solution.value:.9g}, unproven, Pruning(")
+    assert repr(limited).endswith(f"error {limited.error:.9g}, unproven)")
     assert "the engine proves nothing" in limited.in_words()
     for told in (solution, limited, at_lam.iloc[0].to_dict()):
         assert json.dumps(plain(told), allow_nan=False).count("inf") == 0
