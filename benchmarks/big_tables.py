@@ -32,7 +32,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks.hepmass_like import N_FEATURES, events
 from benchmarks.measuring import Peak, apart, command_line, line, markdown
-from prunemodels.comparison.machine import STATUS
+from prunemodels.comparison.processes import STATUS
 from prunemodels.tables import problem_from_table
 from solvers.price_sharing import price_sharing
 

@@ -18,7 +18,7 @@ from benchmarks.instances import bp16
 from benchmarks.measuring import command_line, line, markdown
 from formulations import PruningPath
 from formulations.answers.limited_solution import LimitedSolution
-from prunemodels.comparison.machine import machine
+from prunemodels.comparison.processes import machine
 from solvers.within import best_breakpoint, best_within, exact_budget
 
 SHARES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))

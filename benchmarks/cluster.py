@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from benchmarks import hepmass_like, scale
 from benchmarks.measuring import apart, best_of, command_line, line, markdown
-from prunemodels.comparison.machine import machine
+from prunemodels.comparison.processes import machine
 from solvers.price_sharing.cluster import ShardedProblem, ray_workers, shard_recipes, sharded_price_sharing
 from solvers.price_sharing.cluster.ray_workers import connect, ray_package
 

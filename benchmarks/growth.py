@@ -42,8 +42,8 @@ import prunemodels as pm
 from benchmarks import hepmass_like, yahoo_like
 from benchmarks.instances import bp16, lam_at_share
 from benchmarks.measuring import command_line, markdown, write_text
-from formulations.programs.sizes import model_size
-from prunemodels.comparison.machine import machine
+from formulations.programs.matrix import model_size
+from prunemodels.comparison.processes import machine
 from prunemodels.plots.picture import GREY, frame, look, save_picture
 from solvers import linear_program
 

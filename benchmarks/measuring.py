@@ -18,7 +18,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.comparison.machine import PeakMemory
+from prunemodels.comparison.processes import PeakMemory
 from prunemodels.files.outputs import OutputFiles
 
 T = TypeVar("T")

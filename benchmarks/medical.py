@@ -40,7 +40,7 @@ from sklearn.model_selection import StratifiedKFold
 import prunemodels as pm
 from benchmarks.data.medical import PRICES, MedicalData, load_medical
 from benchmarks.measuring import command_line, markdown, plus_minus
-from prunemodels.comparison.machine import machine
+from prunemodels.comparison.processes import machine
 from prunemodels.models.costs import cost_items
 from solvers.within import exact_budget
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from benchmarks.instances import SHARES, Instance, middles, random_instances, real_instances, shipped_instances
 from benchmarks.measuring import best_of, command_line, markdown, warm_up
-from prunemodels.comparison.machine import machine
+from prunemodels.comparison.processes import machine
 from solvers import integer_program, solve_relaxation
 
 BELOW = 1e-9  # a relaxation whose value is below the optimum by more than this part of it has no integral optimum

@@ -20,7 +20,7 @@ import prunemodels as pm
 from benchmarks.data.medical import PRICES, load_prices
 from benchmarks.instances import parts
 from benchmarks.measuring import command_line, line, markdown
-from prunemodels.comparison.machine import machine
+from prunemodels.comparison.processes import machine
 from prunemodels.data_files import load_dataset
 from prunemodels.on_demand import OnDemandResult, cheap_trees_first, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor

@@ -19,7 +19,7 @@ from sklearn.model_selection import train_test_split
 import prunemodels as pm
 from benchmarks.instances import bp16, shipped
 from benchmarks.measuring import command_line, line, markdown
-from prunemodels.comparison.machine import machine
+from prunemodels.comparison.processes import machine
 from prunemodels.example import problem as example
 
 SHARES = (0.15, 0.3, 0.45, 0.6, 0.75)

@@ -57,7 +57,7 @@ from formulations.answers.solution import Status
 from formulations.errors import CapacityOverflowError, PruneModelsError
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.recount import Recount
-from prunemodels.comparison.machine import machine
+from prunemodels.comparison.processes import machine
 
 N_FEATURES, N_TREES, LEAVES, TRAIN_ROWS = 10, 10, 32, 1000
 EXACT_ROWS = 500  # cost rows up to which the optimum is found in Python's integers as well

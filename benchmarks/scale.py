@@ -34,7 +34,7 @@ from benchmarks import hepmass_like, yahoo_like
 from benchmarks.instances import hard_lambdas
 from benchmarks.measuring import apart, command_line
 from proofs_checks import check_path
-from prunemodels.comparison.machine import high_water, machine
+from prunemodels.comparison.processes import high_water, machine
 from solvers.price_sharing import final_scores, price_sharing
 from solvers.price_sharing.memory import memory_needed
 

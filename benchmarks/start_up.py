@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measuring import command_line, line, markdown
-from prunemodels.comparison.machine import machine
+from prunemodels.comparison.processes import machine
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")

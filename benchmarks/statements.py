@@ -34,7 +34,7 @@ from benchmarks.frontier.problem import Part, Problem
 from benchmarks.measuring import command_line, markdown
 from formulations.errors import InvalidInputError
 from prunemodels.cascades.cascade import Cascade
-from prunemodels.comparison.machine import machine
+from prunemodels.comparison.processes import machine
 
 SHARES = (0.05, 0.15, 0.3, 0.5, 1.0)  # budgets, as shares of the price of all features
 KINDS = ("sets", "named stages", "forest's exits")

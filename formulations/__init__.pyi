@@ -1,4 +1,4 @@
-"""The public names of this package, and where each lives; see `formulations.lazy_names`."""
+"""The public names of this package, and where each lives; see `formulations.extras`."""
 
 from formulations.answers.nested_prunings import PruningSequence as PruningSequence
 from formulations.answers.pruning import Pruning as Pruning

@@ -1,5 +1,5 @@
 """Evidence: checkers that share no code with what they check. Each answers with a `Verdict` and what shows it."""
 
-from formulations.lazy_names import lazy_names
+from formulations.extras import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,4 +1,4 @@
-"""The public names of this package, and where each lives; see `formulations.lazy_names`."""
+"""The public names of this package, and where each lives; see `formulations.extras`."""
 
 from proofs_checks.counterexample.argument import check_counterexample as check_counterexample
 from proofs_checks.integrality.objectives import optima_of_random_objectives as optima_of_random_objectives

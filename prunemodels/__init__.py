@@ -12,7 +12,7 @@ from prunemodels.siblings import check_siblings
 
 check_siblings()
 
-from formulations.lazy_names import lazy_names
+from formulations.extras import lazy_names
 
 __version__ = "0.1.0"
 

@@ -43,7 +43,7 @@ from prunemodels.cascades.budget_cascade import (
     BudgetCascadeRegressor as BudgetCascadeRegressor,
 )
 from prunemodels.cascades.forest_exits import exit_path as exit_path
-from prunemodels.cascades.named_stages import CascadeClassifier as CascadeClassifier, CascadeRegressor as CascadeRegressor
+from prunemodels.cascades.forest_exits import CascadeClassifier as CascadeClassifier, CascadeRegressor as CascadeRegressor
 from prunemodels.cascades.cascade_files import load_cascade as load_cascade, save_cascade as save_cascade
 from prunemodels.files.forests import load_forest as load_forest, save_forest as save_forest
 from prunemodels.models.forests.problems import problem_from_forest as problem_from_forest

@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.extras`."""
 
 from formulations.answers.limited_solution import Chain as Chain, LP1Relaxation as LP1Relaxation
 from formulations.answers.search_proof import SearchProof as SearchProof

@@ -1,5 +1,5 @@
 """Checkers of answers, certificates and matrices. They share no code with what they check; each answers with a `Verdict`."""
 
-from formulations.lazy_names import lazy_names
+from formulations.extras import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

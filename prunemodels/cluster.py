@@ -1,5 +1,5 @@
 """Price sharing with the rows of the cost sample on several machines."""
 
-from formulations.lazy_names import lazy_names
+from formulations.extras import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

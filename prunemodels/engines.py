@@ -1,5 +1,5 @@
 """The engines, each with its own options, and the types of their answers. `prunemodels.solve` chooses among the engines."""
 
-from formulations.lazy_names import lazy_names
+from formulations.extras import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.extras`."""
 
 from formulations import Status as Status, StopReason as StopReason
 from solvers import (
@@ -15,7 +15,7 @@ from solvers import (
 from solvers.brute_force import AllPrunings as AllPrunings, all_prunings as all_prunings, brute_force as brute_force
 from solvers.column_generation import BUNDLE as BUNDLE, PLAIN as PLAIN, Scheme as Scheme
 from solvers.column_generation.loop import MasterAnswer as MasterAnswer
-from solvers.column_generation.own_master import TreeMaster as TreeMaster
+from solvers.column_generation.full_master import TreeMaster as TreeMaster
 from solvers.column_generation.shortest_paths import (
     CheapestPrunings as CheapestPrunings,
     batches_of as batches_of,

@@ -4,6 +4,6 @@ Averaged forests are pruned as scikit-learn's are (`problem_from_model`, `prunem
 trees add up, are pruned by a majoriser of their loss (`prunemodels.prune_boosted`, `boosted_path`).
 """
 
-from formulations.lazy_names import lazy_names
+from formulations.extras import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.extras`."""
 
 from prunemodels.models.libraries.reading import problem_from_model as problem_from_model
 from prunemodels.models.boosting.boosted import boosted_path as boosted_path

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rule = Literal["one_se", "knee"]
-"""How a point is chosen without a budget: see `prunemodels.evaluation.choosing`."""
+"""How a point is chosen without a budget: see `prunemodels.evaluation.path`."""
 
 ROUNDING = 1e-12
 """Weighted errors, or uses of limits, whose relative difference is smaller count as equal."""

@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.extras`."""
 
 from formulations.models import (
     FORMULATIONS as FORMULATIONS,
@@ -14,6 +14,6 @@ from formulations.programs.shortest_path import (
     tree_network as tree_network,
     tree_networks as tree_networks,
 )
-from formulations.programs.sizes import nws15_bound as nws15_bound, size_report as size_report
+from formulations.programs.matrix import nws15_bound as nws15_bound, size_report as size_report
 from solvers import Relaxation as Relaxation, solve_model as solve_model, solve_relaxation as solve_relaxation
 from solvers.programs.build import BuiltProgram as BuiltProgram, build as build

@@ -1,5 +1,5 @@
 """Error samples: they say on which examples the errors of nodes are measured."""
 
-from formulations.lazy_names import lazy_names
+from formulations.extras import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

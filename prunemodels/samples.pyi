@@ -1,3 +1,3 @@
-"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.extras`."""
 
 from prunemodels.models.forests.error_samples import Blend as Blend, Given as Given, InBag as InBag, OutOfBag as OutOfBag

@@ -22,7 +22,7 @@ from formulations.answers.solution import Solution, StopReason
 from formulations.arguments import Seconds, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
-from formulations.instance.forest import Forest
+from formulations.instance.ensemble import Forest
 from formulations.instance.problem import Core, PruningProblem
 
 MOST_PRUNINGS = 1_000_000

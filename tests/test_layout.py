@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 import prunemodels
-from formulations.lazy_names import homes_of
+from formulations.extras import homes_of
 
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = {

@@ -35,7 +35,7 @@ import benchmarks.papers
 from benchmarks.measuring import write_text
 from benchmarks.papers.experiment import Experiment, Row, Unit
 from formulations.errors import BrokenFileError, InvalidInputError
-from prunemodels.comparison.machine import machine
+from prunemodels.comparison.processes import machine
 
 PREFIXES = ("nws15_", "bp16_", "brf15_", "cegb17_", "cstc13_", "other_")
 """Modules whose names begin with a paper's hold one experiment as ``EXPERIMENT``, or several as ``EXPERIMENTS``."""

@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.measuring import write_text
 from benchmarks.suite.study import Figure, Row
 from formulations.errors import BrokenFileError
-from prunemodels.comparison.machine import machine
+from prunemodels.comparison.processes import machine
 
 ROOT = Path(__file__).resolve().parents[2]  # the checkout
 CODE = ("benchmarks", "formulations", "proofs_checks", "prunemodels", "solvers")  # folders whose Python files are measured

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from formulations.instance.bill import Bill
 from formulations.instance.numbers import Numbers
 from formulations.instance.problem import PruningProblem
-from formulations.instance.usage import ForestUsage
+from formulations.instance.usage import Bill, ForestUsage
 from formulations.shown import Card, Shown, rate
 
 

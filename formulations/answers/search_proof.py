@@ -16,7 +16,7 @@ no purchase paid more than sum_r mu_r amount_r, no pruning that agrees with what
 
 A search in a window begins between two nested prunings, inner and outer, that are optimal at multipliers ``high`` and ``low``, up
 to what their payments leave open. Its multipliers lie between the two; then (6) holds for all prunings, less what is left open,
-if what is decided outside the window is forgotten: (5) of `solvers.within.core`. No step (3) or (5) is in a window.
+if what is decided outside the window is forgotten: (6) of `solvers.within.core`. No step (3) or (5) is in a window.
 """
 
 from __future__ import annotations

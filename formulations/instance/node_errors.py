@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from formulations.errors import InvalidInputError
-from formulations.instance.ensemble import Ensemble
-from formulations.instance.forest import Forest
+from formulations.instance.ensemble import Ensemble, Forest
 from formulations.instance.routing import Routing, range_sums
 from formulations.instance.tree_loss import TreeLoss, check_counts
 

@@ -9,7 +9,8 @@ Counts and decimals are whole multiples of a unit. Where the product of the sum 
 bits, a cut at any ratio G / P is exact in 64-bit integers, and engines take these: `Numbers` of int64. Other instances, with
 regression errors, real weights or prices over many decades, are not rounded to make them fit. Engines take their floats, each of
 which is the instance's own number to 52 bits, and every cut rounds for itself, to a grid that is as fine as its own sums allow
-(`solvers.closures.grids`). What is stated of a pruning or a path comes from `exact_numbers`, in integers of any length.
+(`solvers.closures.integer_objective`). What is stated of a pruning or a path comes from `exact_numbers`, in integers of any
+length.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from formulations.compiled import njit
 from formulations.errors import CapacityOverflowError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import check_most
-from formulations.instance.forest import Forest
+from formulations.instance.ensemble import Forest
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.routing import Routing
 from formulations.instance.usage import ForestUsage

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.arguments import checked
 from formulations.instance.cost_items import CostItems, EvaluationCost
-from formulations.instance.ensemble import Ensemble
-from formulations.instance.forest import Forest
+from formulations.instance.ensemble import Ensemble, Forest
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.numbers import Numbers, engine_numbers, exact_numbers, real_gains
 from formulations.instance.reduction import Groups, Ties, reduced_errors, reduced_numbers, reduced_usage

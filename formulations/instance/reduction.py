@@ -45,7 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.forest import PlainForest
+from formulations.instance.ensemble import PlainForest
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.numbers import Numbers
 from formulations.instance.routing import Amount

@@ -2,14 +2,20 @@
 
 Let K be a set of kept splits, closed under parents, and let the rows i of a cost sample have weights omega_i > 0 that sum to N.
 
-    w_{m,i} = 1  where a split of K that row i reaches needs item m                                                       (1)
-    x_i     = sum of the prices c_m with w_{m,i} = 1  +  sum of a_f over the splits of K that row i reaches               (2)
-    cost    = (1/N) sum_m c_m sum_i omega_i w_{m,i}  +  (1/N) sum over h in K of a_f |S_h|                                (3)
+    w_{m,i} = 1  where a split of K that row i reaches needs item m                                                       (2)
+    x_i     = sum of the prices c_m with w_{m,i} = 1  +  sum of a_f over the splits of K that row i reaches               (3)
+    cost    = (1/N) sum_m c_m sum_i omega_i w_{m,i}  +  (1/N) sum over h in K of a_f |S_h|                                (4)
 
-An item that is paid once for all rows is no part of (2). In (3) it adds its full price if any split of K needs it.
+An item that is paid once for all rows is no part of (3). In (4) it adds its full price if any split of K needs it.
 
 Stages keep ever more splits, K_0 in K_1 in ... . A row pays an item in the first stage that needs it, so one pass over the
 splits prices all stages. `formulations.instance.usage_arcs` numbers the purchases (m, i) and lists who needs them.
+
+The bill of some rows for a set K of kept splits is (4) from sums that add up over rows:
+
+    cost = (1/N) sum_m c_m p_m  +  sum over K's items paid once for all rows of c_m  +  (1/N) sum over h in K of a_f |S_h|   (1)
+
+where p_m is the weight of the rows that pay item m, and N the weight of all rows.
 """
 
 from __future__ import annotations
@@ -23,14 +29,44 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.compiled import njit
-from formulations.instance.bill import Bill
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.cost_sample import check_most, check_size, check_weights, evaluation_prices
-from formulations.instance.ensemble import Ensemble
-from formulations.instance.forest import Forest
-from formulations.instance.routing import Amount, Routing, features_of, n_examples, route
-from formulations.instance.row_blocks import RowBlocks, row_blocks, row_order
+from formulations.instance.ensemble import Ensemble, Forest
+from formulations.instance.routing import Amount, Routing, RowBlocks, features_of, n_examples, route, row_blocks, row_order
 from formulations.instance.usage_arcs import Charges, Level, UsageArcs, charges_of, count_arcs, raise_levels, usage_arcs
+
+
+@dataclass(frozen=True, eq=False)
+class Bill:
+    """What some rows pay together for a set of kept splits. Bills of different rows add up."""
+
+    # item_price, split_price: float64: c_m of each item, shape (M,), and a_f of each kept split.
+    item_price: NDArray[np.float64]
+    split_price: NDArray[np.float64]
+    payers: NDArray[np.float64]  # float64, shape (M,): p_m: weight of the rows that pay each item
+    once: NDArray[np.bool_]  # bool, shape (M,): the items paid once for all rows that some kept split needs
+    reached: NDArray[np.float64]  # float64: |S_h| of each kept split; 0 where no split has a price
+    total: float  # N, the weight of all rows
+
+    @property
+    def feature_cost(self) -> float:
+        """What items cost: the first two sums of (1)."""
+        return float((self.item_price * self.payers / self.total).sum() + self.item_price[self.once].sum())
+
+    @property
+    def evaluation_cost(self) -> float:
+        """What evaluating splits costs: the last sum of (1)."""
+        return float((self.split_price * self.reached / self.total).sum())
+
+    @property
+    def cost(self) -> float:
+        """(1), in the unit of the prices."""
+        return self.feature_cost + self.evaluation_cost
+
+    def __add__(self, other: Bill) -> Bill:
+        """The bill of both sets of rows, at the prices of the first."""
+        reached, total = self.reached + other.reached, self.total + other.total
+        return replace(self, payers=self.payers + other.payers, once=self.once | other.once, reached=reached, total=total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +160,7 @@ class ForestUsage:
         return highest
 
     def paid_by(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """(1): which purchases the kept splits need; bool, numbered as in `UsageArcs`. `kept` is closed under parents."""
+        """(2): which purchases the kept splits need; bool, numbered as in `UsageArcs`. `kept` is closed under parents."""
         highest = self.highest_user(np.flatnonzero(kept).astype(np.int32), kept.astype(np.int8))
         return np.greater(highest, 0, out=highest.view(np.bool_))  # in its place: there may be billions
 
@@ -142,7 +178,7 @@ class ForestUsage:
         return Bill(self.costs.price, split_price, self.payers(paid, self.weights), self.once(kept), reached, self.total_weight)
 
     def cost(self, kept: NDArray[np.bool_]) -> float:
-        """(3): the mean cost of a prediction with the kept splits, in the unit of the prices."""
+        """(4): the mean cost of a prediction with the kept splits, in the unit of the prices."""
         return self.bill(kept).cost
 
     def once(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -176,7 +212,7 @@ class ForestUsage:
         return n_stages - np.maximum(highest, 0).astype(np.int64)
 
     def stage_costs(self, stage: NDArray[np.int32], n_stages: int) -> NDArray[np.float64]:
-        """What each row pays in each stage for what no earlier stage needed: the rises of (2) from stage to stage; (S, N)."""
+        """What each row pays in each stage for what no earlier stage needed: the rises of (3) from stage to stage; (S, N)."""
         by_row = self.first_stage_by_row(stage, n_stages)
         each, row = np.zeros((n_stages + 1, self.n_rows)), np.arange(self.n_rows)
         price = self.costs.price
@@ -188,7 +224,7 @@ class ForestUsage:
         return each[:-1]
 
     def row_costs(self, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(2) for each row, shape (N,)."""
+        """(3) for each row, shape (N,)."""
         each: NDArray[np.float64] = self.stage_costs(_one_stage(kept), 1)[0]
         return each
 
@@ -298,7 +334,7 @@ class Usage(ForestUsage):
         return weights
 
     def largest_row_cost(self, kept: NDArray[np.bool_]) -> float:
-        """The most that (2) can be for any row: all items of the kept splits, and in each tree the dearest way to a leaf."""
+        """The most that (3) can be for any row: all items of the kept splits, and in each tree the dearest way to a leaf."""
         needed = {m for f in np.unique(self.ensemble.feature[kept]).tolist() for m in self.costs.needs[f]}
         items = sum(float(self.costs.prices[m]) for m in sorted(needed) if not self.costs.paid_once[m])
         if not self.split_price.any():

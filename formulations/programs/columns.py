@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.merging import merge_purchases
 from formulations.instance.problem import PruningProblem
-from formulations.instance.usage_arcs import Charges, UsageArcs, usage_arcs
+from formulations.instance.usage_arcs import Charges, UsageArcs, merge_purchases, usage_arcs
 from formulations.programs.linear_program import FOR_ALL, Block
 
 

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.search_proof import Multipliers
 from formulations.instance.cost_items import CostItems
-from formulations.instance.limit import Limit, meter_of
-from formulations.instance.limit_members import members_of
+from formulations.instance.limit import Limit, members_of, meter_of
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.recount import Recount, Refuted
 from proofs_checks.params import DEFAULTS

@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.extras`."""
 
 from prunemodels.cascades.evaluation import evaluate_exit_path as evaluate_exit_path
 from prunemodels.cascades.exit_path import ExitPath as ExitPath

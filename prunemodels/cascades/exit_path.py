@@ -22,12 +22,15 @@ from prunemodels.cascades.learning import (
     HeldOutPolicies,
     LearnedExits,
     Method,
+    at_first_stage,
+    between_optima,
+    between_stages,
     cross_fit,
     judged_losses,
+    next_useful,
     solve_exits,
 )
 from prunemodels.cascades.params import PARAMS
-from prunemodels.cascades.spending import at_first_stage, between_optima, between_stages, next_useful
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule, furthest_corner, within
 from prunemodels.stages.doubt import DoubtName, aligned, doubts_of, learn_doubt
@@ -170,7 +173,7 @@ class ExitPath:
         return int(fits[0])
 
     def within(self, budget: Price) -> Choice:
-        """The policy that spends a budget, see `prunemodels.cascades.spending`.
+        """The policy that spends a budget, see `prunemodels.cascades.learning`.
 
         It lies between two neighbouring rows of the path, or between two stages, whichever errs less on rows that it was not
         learned from. Its mean cost on the own rows is at most the budget, and less than it by at most one row's price as long as
@@ -224,7 +227,7 @@ class ExitPath:
 
     @checked
     def row_by(self, rule: Rule) -> int:
-        """The row that a rule chooses on rows that the policies were not learned from, see `prunemodels.evaluation.choosing`."""
+        """The row that a rule chooses on rows that the policies were not learned from, see `prunemodels.evaluation.path`."""
         seen, lams = self.cross_fitted.curve, self.cross_fitted.lam
         mean_loss = np.array([h.mean(h.loss) for h in seen])
         if rule == "knee":

@@ -26,7 +26,7 @@ from prunemodels.command_line.judge import check_labels, features_of, looks_like
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, shows_progress
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
-from prunemodels.evaluation.item_costs import item_label
+from prunemodels.evaluation.evaluate import item_label
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.report_page.cascade import counted_rows, judged_on
 from prunemodels.stages.raw_tables import identifiers

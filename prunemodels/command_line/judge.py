@@ -40,9 +40,8 @@ from prunemodels.models.tree_model import TreeModel, tree_model_of
 from prunemodels.stages.raw_tables import identifiers, is_numeric
 from prunemodels.stages.table_preparation import prepared
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
-from prunemodels.statements.limit_uses import limit_uses
 from prunemodels.statements.mean_bounds import MeanInterval
-from prunemodels.statements.wording import budget_verdict, error, is_overrun
+from prunemodels.statements.wording import budget_verdict, error, is_overrun, limit_uses
 
 DEPTHS = {"forest": 8, "boosted": 4}
 

@@ -46,8 +46,7 @@ from prunemodels.models.unused_columns import drop_unused
 from prunemodels.report_page.evidence import row_of
 from prunemodels.solving import solve
 from prunemodels.statements.change import HeldOutChange
-from prunemodels.statements.limit_uses import limit_uses, use_in_words
-from prunemodels.statements.wording import count, error
+from prunemodels.statements.wording import count, error, limit_uses, use_in_words
 
 CHOOSES = "on which the pruning is chosen"
 

@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.extras`."""
 
 from formulations.instance.papers import two_trees as two_trees
 from prunemodels.datasets.heart import fetch_heart as fetch_heart

@@ -278,7 +278,7 @@ class BudgetPrunedForestClassifier(ClassifierMixin, _BudgetPrunedForest):  # typ
         >= 0: the cheapest pruning of the path whose forest's validation error is at most the unpruned forest's plus this.
     choose
         the rule if none of the four is given: ``"one_se"``, the cheapest pruning whose validation error is within one standard
-        error of the best, or ``"knee"``, see `prunemodels.evaluation.choosing`.
+        error of the best, or ``"knee"``, see `prunemodels.evaluation.path`.
     validation_fraction
         the share of the training examples, drawn at random within each class, that the forest is not trained on. They are the
         cost sample, and held-out errors are measured on them. None: the training examples are the cost sample; then a budget or a

@@ -21,8 +21,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import Budget, Limit
 from prunemodels.estimators.pruned_forest import PrunedForest
-from prunemodels.evaluation.choosing import at_most, choose_row
-from prunemodels.evaluation.path import evaluate_path
+from prunemodels.evaluation.path import at_most, choose_row, evaluate_path
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import Errors, Given
 from prunemodels.models.forests.problems import problem_of, pruned_copy
@@ -82,7 +81,7 @@ def prune_forest(
         >= 0: take the cheapest pruning of the path whose forest's error on the validation data is at most the unpruned forest's
         plus this, in units of the error (0.01: one percentage point of the error rate).
     choose
-        the rule if none of the four is given: ``"one_se"`` or ``"knee"``, see `prunemodels.evaluation.choosing`.
+        the rule if none of the four is given: ``"one_se"`` or ``"knee"``, see `prunemodels.evaluation.path`.
     errors
         where errors are measured: ``"in-bag"``, ``"validation"`` (on `X_valid` and `y_valid`), or an error sample. Default:
         in-bag. A rule is too optimistic if it chooses on the same data on which the errors were measured.

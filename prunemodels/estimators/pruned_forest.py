@@ -27,8 +27,7 @@ from prunemodels.evaluation.tradeoffs import BudgetTradeoff, budget_tradeoff
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import ROUNDING
 from prunemodels.statements.change import HeldOutChange, small_increase
-from prunemodels.statements.limit_uses import transferable
-from prunemodels.statements.wording import amount, asked_for, count, error
+from prunemodels.statements.wording import amount, asked_for, count, error, transferable
 from solvers.path.pruning_path import pruning_path
 
 if TYPE_CHECKING:

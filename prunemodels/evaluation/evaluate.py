@@ -1,31 +1,128 @@
-"""Cost and error of a model of trees, pruned or not, or of a cascade, on labelled examples."""
+"""Cost and error of a model of trees, pruned or not, or of a cascade, on labelled examples; and the mean cost of each item.
+
+Examples come block by block: rows in memory are one block, a table in chunks has one for each chunk. What is counted adds up over
+blocks, so error rates, and costs of rows of weight 1, do not depend on the blocks. For intervals and squared errors the loss and
+the cost of each row stay in memory, 8 bytes each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
 from formulations.arguments import Column, checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
-from formulations.instance.bill import Bill
 from formulations.instance.cost_items import EvaluationCost
+from formulations.instance.cost_sample import check_largest, check_weights
+from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
+from formulations.instance.routing import n_examples
 from formulations.instance.tree_loss import ERROR_RATE, usual_loss
-from formulations.shown import Card, Shown, error_name, rate
+from formulations.instance.usage import Bill, Usage
+from formulations.shown import Card, Shown, error_name, rate, row_of
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import evaluate_exit_path
-from prunemodels.evaluation.blocks import LabelledRows, each_block, in_chunks, joined_weights
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import tree_model_of
 from prunemodels.stages.prices import check_same_prices
 from prunemodels.stages.stages import PricedStages
-from prunemodels.statements.limit_uses import LimitUse, limit_uses, use_in_words
 from prunemodels.statements.mean_bounds import Effective, effective_rows
+from prunemodels.statements.wording import LimitUse, limit_uses, use_in_words
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Some labelled rows."""
+
+    # X, y: the rows, and their labels; None if there are none.
+    X: Any
+    y: Any
+    # the weights of the rows, None: 1 each; those of a chunk, which may all be 0, were checked when it was read.
+    sample_weight: ArrayLike | None = None
+    entry: Callable[[int], str] | None = None  # what messages call the label of row i; None: ``y[i]``.
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """float64, shape (n,), >= 0."""
+        if self.entry is not None:
+            return np.asarray(self.sample_weight)
+        return check_weights(self.sample_weight, n_examples(self.X), "sample_weight", self.X)
+
+    @property
+    def labels(self) -> Any:
+        """The labels."""
+        if self.y is None:
+            raise InvalidInputError("y is None; give one label a row, or the name of the column of labels of a table in chunks")
+        return self.y
+
+
+def in_chunks(X: Any) -> bool:
+    """Whether it is a table that is read in chunks: a file, a pyarrow dataset, or a `ChunkedTable`."""
+    return isinstance(X, str | Path) or hasattr(X, "count_rows") or hasattr(X, "chunk_rows")
+
+
+def each_block(
+    ensemble: Ensemble, X: Any, y: Any, do: Callable[[LabelledRows], None], what: str, *, sample_weight: Column = None
+) -> None:
+    """Call `do` with each block; `what` names the activity in messages and in the progress bar."""
+    if not in_chunks(X):
+        do(LabelledRows(X, y, sample_weight))
+        return
+    from prunemodels.tables.reading import Reader, RowBlock
+    from prunemodels.tables.table import as_chunked
+
+    table, names = as_chunked(X), ensemble.feature_names
+
+    def take(block: RowBlock) -> None:
+        rows = block.rows if names is None else pd.DataFrame(block.rows, columns=list(names))
+        do(LabelledRows(rows, block.y, block.weights, lambda i: f"{row_of(table.source.name, block.first + i)}: y"))
+
+    Reader(table, ensemble, y=y, weight=sample_weight).each(what, take)
+
+
+def joined_weights(weights: list[NDArray[np.float64]], X: Any) -> NDArray[np.float64]:
+    """The weights of all blocks, checked as a whole."""
+    together = np.concatenate(weights)
+    check_largest(together, f"{X}: sample_weight" if in_chunks(X) else "sample_weight")
+    return together
+
+
+def rows_in_turn(ensemble: Ensemble, X: Any, y: Any, sample_weight: Column) -> tuple[Any, Any, Any]:
+    """Rows in memory as they are; a table in chunks as rows that are read in their order, with its labels and weights.
+
+    The table is read once for the labels and weights, about 40 bytes a row, and for each pass over the rows again.
+    """
+    if not in_chunks(X):
+        return X, y, sample_weight
+    from prunemodels.tables.reading import Reader, RowBlock, RowsInTurn, labels_of, weights_of
+    from prunemodels.tables.table import as_chunked
+
+    table = as_chunked(X)
+    if not table.source.again:
+        raise InvalidInputError(
+            f"{table.source.name} can be read only once, but a path needs several passes; give a file, or a function "
+            "that returns the chunks"
+        )
+    labels: list[NDArray[Any]] = []
+    weights: list[NDArray[np.float64]] = []
+
+    def keep(block: RowBlock) -> None:
+        labels.append(labels_of(block))
+        if block.weight is not None:
+            weights.append(block.weight)
+
+    reader = Reader(table, ensemble, y=y, weight=sample_weight)
+    n = reader.without_features().each("reading labels", keep)
+    w = weights_of(weights, table.source.name) if weights else None
+    return RowsInTurn(reader.without_labels(quiet=False), n), np.concatenate(labels), w
+
 
 Floats = NDArray[np.float64]
 
@@ -190,3 +287,60 @@ def evaluate_cascade(
     task = "classification" if is_classifier(cascade) else "regression"
     means = seen.mean_cost(policy), features, seen.mean_loss(policy)
     return Evaluation(*means, kept, int((seen.weights > 0).sum()), effective_rows(seen.weights), task, usual_loss(task).measure)
+
+
+SHARED = "shared:"
+"""How `CostItems.discounted` begins the name of an item that a group of features shares."""
+
+
+@dataclass(frozen=True)
+class ItemCost:
+    """One cost item, or the evaluation of splits."""
+
+    name: str
+    # names of the features, or of a pipeline's raw columns, that need it, other than the one of its own name.
+    features: tuple[str, ...]
+    price: float | None  # price of the item; None for the evaluation, whose price may differ by feature.
+    once: bool  # whether it is paid once for all examples.
+    # bought_before, bought_after: share of the examples that pay for it, by weight; None for the evaluation.
+    bought_before: float | None
+    bought_after: float | None
+    # before, after: mean cost for an example.
+    before: float
+    after: float
+
+    @property
+    def label(self) -> str:
+        """The name in words."""
+        return item_label(self.name)
+
+
+def item_label(name: str) -> str:
+    """An item's name in words: what the features of a group share (`CostItems.discounted`), and the first of them pays."""
+    return f"first of group {name.removeprefix(SHARED)}" if name.startswith(SHARED) else name
+
+
+def item_costs(usage: Usage, kept: Sequence[NDArray[np.bool_]], columns: Sequence[str]) -> list[ItemCost]:
+    """The costs of all items with a price, and of evaluating splits if that has one; the dearest before pruning first.
+
+    Parameters
+    ----------
+    usage
+        on the examples.
+    kept
+        the splits that are kept before and after pruning.
+    columns
+        the names of the columns that ask for the items, as in `CostItems.by_column`.
+    """
+    costs, bills, found = usage.costs, [usage.bill(k) for k in kept], []
+    shares = [np.where(costs.paid_once, bill.once, bill.payers / bill.total) for bill in bills]
+    for m in np.flatnonzero(costs.price > 0).tolist():
+        price, (before, after) = float(costs.prices[m]), (float(share[m]) for share in shares)
+        users = tuple(c for c, items in zip(columns, costs.by_column, strict=False) if m in items and c != costs.names[m])
+        once = bool(costs.paid_once[m])
+        found.append(ItemCost(costs.names[m], users, price, once, before, after, price * before, price * after))
+    found.sort(key=lambda item: (-item.before, -item.after, item.name))
+    spent = [bill.evaluation_cost for bill in bills]
+    if spent[0] > 0:
+        found.append(ItemCost("evaluation of splits", (), None, False, None, None, *spent))
+    return found

@@ -29,16 +29,15 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, rate
-from prunemodels.evaluation.blocks import LabelledRows, each_block, joined_weights
+from prunemodels.evaluation.evaluate import LabelledRows, each_block, joined_weights
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.labels import forest_losses
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.forests.reading import check_columns, read_trees
 from prunemodels.models.tree_model import fitted_model
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
-from prunemodels.statements.limit_uses import limit_uses
 from prunemodels.statements.mean_bounds import MeanInterval, Method, mean_interval
-from prunemodels.statements.wording import interval
+from prunemodels.statements.wording import interval, limit_uses
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Cost and error of every row of a path, on examples that played no part in choosing it.
+"""Cost and error of every row of a path on held-out examples, and rules that choose a row by them.
 
 For each row k of the path, over n examples of weights w_i > 0,
 
@@ -12,6 +12,19 @@ the unpruned forest and to the best row.
 
 The examples are routed once. A prediction changes only where one of the example's leaves changes, so the work for all rows of the
 path is proportional to the number of these changes, not to rows times predictions (`prunemodels.evaluation.path_sweeps`).
+
+Without a budget a row is chosen by its cost_k and error_k on held-out examples, where costs fall with k:
+
+    one_se:  the cheapest k with   error_k - error_best  <=  se(error_k - error_best)                                  (4)
+    knee:    the corner of the lower convex hull of the points (cost_k, error_k) that lies furthest below the chord     (5)
+             from the cheapest point to the cheapest one of least error
+
+The standard error in (4) is that of the *paired difference* to the best row. Breiman's rule (``paired=False``) uses the standard
+error of the best row's error. That number says how well an error rate is known, not whether two error rates differ. All rows err
+on much the same examples, so the difference is known far better, and Breiman's rule accepts losses of accuracy that are
+significant.
+
+(5) is found by `prunemodels.points`.
 """
 
 from __future__ import annotations
@@ -33,7 +46,7 @@ from formulations.instance.routing import features_of, n_examples
 from formulations.instance.tree_loss import check_counts
 from formulations.long_steps import interruption_as_error, timed_step
 from formulations.shown import Card, Shown, rate, spread
-from prunemodels.evaluation.blocks import in_chunks, rows_in_turn
+from prunemodels.evaluation.evaluate import in_chunks, rows_in_turn
 from prunemodels.evaluation.params import PARAMS
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.models.forests.labels import class_numbers
@@ -43,6 +56,7 @@ from prunemodels.statements.mean_bounds import LEAST, Effective, effective_rows,
 
 if TYPE_CHECKING:
     import pandas as pd
+from prunemodels.points import Rule, furthest_corner, within
 
 LOG = logging.getLogger(__name__)
 
@@ -279,3 +293,86 @@ def _standard_error(sums: Floats, mean: Floats, weights: Floats) -> Floats:
     spread = square - 2 * mean * linear + mean**2 * squares
     spread[spread < 1e-14 * np.maximum(square, mean**2 * squares)] = 0.0
     return np.asarray(np.sqrt(spread) / weights.sum())
+
+
+@checked
+def choose_row(evaluation: PathEvaluation, rule: Rule = "one_se") -> int:
+    """The row of the path that a rule chooses.
+
+    Raises
+    ------
+    InvalidInputError
+        for an unknown rule, and for "one_se" with a single example.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> seen = pm.evaluate_path(path, X_valid, y_valid)
+    >>> pm.evaluation.choose_row(seen, "one_se"), pm.evaluation.choose_row(seen, "knee")
+    (5, 12)
+    """
+    return one_se(evaluation) if rule == "one_se" else knee(evaluation)
+
+
+@checked
+def one_se(evaluation: PathEvaluation, *, paired: bool = True) -> int:
+    """The cheapest row whose error is within one standard error of the least: (4).
+
+    Parameters
+    ----------
+    paired
+        True (default): use the standard error of the paired difference. False: that of the best row's error (Breiman).
+
+    Raises
+    ------
+    InvalidInputError
+        with a single example, or fewer than two by weight, which have no standard error.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> seen = pm.evaluate_path(path, X_valid, y_valid)
+    >>> row = pm.evaluation.one_se(seen)
+    >>> print(f"cost {seen.cost[row]:.2f}, error {seen.error[row]:.3f}")
+    cost 14.12, error 0.053
+    """
+    allowed = evaluation.above_best_se if paired else np.full(len(evaluation.error), evaluation.error_se[evaluation.best])
+    if np.isnan(allowed).any():
+        few = "there is a single example" if evaluation.n < 2 else "by weight there are fewer than two examples"
+        raise InvalidInputError(f"one_se needs a standard error, and {few}; give more, or choose by 'knee'")
+    return within(evaluation.above_best, allowed, evaluation.error[evaluation.best])
+
+
+@checked
+def at_most(evaluation: PathEvaluation, max_error_increase: float) -> int | None:
+    """The cheapest row whose error exceeds the unpruned forest's by at most `max_error_increase`; None if there is none.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> seen = pm.evaluate_path(path, X_valid, y_valid)
+    >>> row = pm.evaluation.at_most(seen, 0.02)
+    >>> print(f"cost {seen.cost[row]:.2f}, error {seen.error[row]:.3f} instead of {seen.unpruned_error:.3f}")
+    cost 13.49, error 0.060 instead of 0.040
+    """
+    good = np.flatnonzero(evaluation.increase <= max_error_increase + ROUNDING * evaluation.unpruned_error)
+    return int(good[-1]) if good.size else None
+
+
+@checked
+def knee(evaluation: PathEvaluation) -> int:
+    """The row at the corner (5) of the hull of costs and errors, where errors begin to rise steeply.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, path, y_valid
+    >>> seen = pm.evaluate_path(path, X_valid, y_valid)
+    >>> row = pm.evaluation.knee(seen)
+    >>> print(f"cost {seen.cost[row]:.2f}, error {seen.error[row]:.3f}")
+    cost 6.00, error 0.100
+    """
+    return furthest_corner(evaluation.cost, evaluation.error)

@@ -34,8 +34,7 @@ from formulations.answers.search_proof import (
 from formulations.answers.solution import FixingStage, SharedPrices, StopReason
 from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError
-from formulations.instance.limit import Limit
-from formulations.instance.limit_members import members_of
+from formulations.instance.limit import Limit, members_of
 from formulations.instance.problem import PruningProblem
 from formulations.stored_arrays import read_arrays, stored_fraction, stored_json
 

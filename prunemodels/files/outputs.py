@@ -4,7 +4,7 @@ Each file is first written under a hidden name in its folder, ``.path.partial.cs
 complete, they are renamed. A reader never sees half a file, and after an error or Ctrl-C the folder is as it was. After SIGKILL
 the hidden file may stay; the next run that writes the same file deletes it.
 
-A lock beside each file, see `formulations.file_lock`, keeps two processes from writing it at the same time.
+A lock beside each file, see `formulations.checkpoints`, keeps two processes from writing it at the same time.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
 
+from formulations.checkpoints import FileLock, hidden_name
 from formulations.errors import BrokenFileError, InvalidInputError
-from formulations.file_lock import FileLock, hidden_name
 
 PATIENCE = 10.0
 """Seconds to wait for another process that writes the same file, where that was not reserved before long work."""

@@ -1,5 +1,5 @@
 """Predict while buying features: ask for what the trees need next, and for nothing else."""
 
-from formulations.lazy_names import lazy_names
+from formulations.extras import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -15,14 +15,13 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Natural, checked
 from formulations.errors import InvalidInputError
 from formulations.shown import is_rate
-from prunemodels.evaluation.choosing import knee, one_se
 from prunemodels.evaluation.held_out import HeldOut
-from prunemodels.evaluation.path import PathEvaluation
-from prunemodels.plots.drawing import DRAWING
+from prunemodels.evaluation.path import PathEvaluation, knee, one_se
 from prunemodels.plots.picture import (
     AXIS,
     BLACK,
     BLUE,
+    DRAWING,
     GREEN,
     LAMBDA,
     SKY,

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.evaluation.curve import TradeoffCurve
-from prunemodels.plots.drawing import DRAWING
-from prunemodels.plots.picture import axes_for, finished, label_axes, literal, look, styled
+from prunemodels.plots.picture import DRAWING, axes_for, finished, label_axes, literal, look, styled
 
 
 @checked

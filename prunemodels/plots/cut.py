@@ -30,8 +30,20 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from prunemodels.plots.drawing import DRAWING
-from prunemodels.plots.picture import BLACK, BLUE, SMALL, VERMILION, arrow, axes_for, boxed, figure_of, literal, styled, text_size
+from prunemodels.plots.picture import (
+    BLACK,
+    BLUE,
+    DRAWING,
+    SMALL,
+    VERMILION,
+    arrow,
+    axes_for,
+    boxed,
+    figure_of,
+    literal,
+    styled,
+    text_size,
+)
 from prunemodels.plots.tree_layout import feature_name
 
 SOURCE, SINK = "source", "sink"

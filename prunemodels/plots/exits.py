@@ -17,9 +17,9 @@ from formulations.arguments import checked
 from formulations.instance.cost_items import Price
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import Stops, stops_of
-from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import (
     BLACK,
+    DRAWING,
     SMALL,
     Picture,
     cost_label,

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from formulations.answers.solution import History
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import (
     BLACK,
     BLUE,
+    DRAWING,
     LAMBDA,
     VERMILION,
     Picture,
@@ -34,7 +34,7 @@ from prunemodels.plots.picture import (
     plain_numbers,
     styled,
 )
-from solvers.column_generation.solution import DantzigWolfeSolution
+from solvers.column_generation.solve import DantzigWolfeSolution
 
 LINES: dict[str, tuple[str, dict[str, Any]]] = {
     "value": ("best solution", {"color": BLACK, "lw": 1.2, "ls": "--", "drawstyle": "steps-post", "zorder": 3}),

@@ -25,11 +25,11 @@ from proofs_checks.matrices.violation import ViolatingSubmatrix
 from proofs_checks.total_unimodularity.explanation import LEFT_OUT, Leaf, leaves_of
 from proofs_checks.total_unimodularity.pieces import Pieces
 from proofs_checks.verdict import Verdict
-from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import (
     AXIS,
     BLACK,
     BLUE,
+    DRAWING,
     GREEN,
     GREY,
     ORANGE,

@@ -26,11 +26,11 @@ from formulations.errors import InvalidInputError
 from formulations.programs.shortest_path import TreeNetwork
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.matrices import math_name
 from prunemodels.plots.picture import (
     BLACK,
     BLUE,
+    DRAWING,
     GREEN,
     PURPLE,
     SMALL,

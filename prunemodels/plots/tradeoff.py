@@ -19,10 +19,10 @@ from formulations.shown import error_name
 from prunemodels.evaluation.evaluate import Evaluation
 from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.evaluation.tradeoffs import BudgetTradeoff, LimitsTradeoff
-from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.picture import (
     BLUE,
     COLOURS,
+    DRAWING,
     GREY,
     VERMILION,
     axes_for,

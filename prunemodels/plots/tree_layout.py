@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
-from prunemodels.plots.drawing import DRAWING
-from prunemodels.plots.picture import INK, SMALL, axes_for, boxed, figure_of, literal, text_size
+from prunemodels.plots.picture import DRAWING, INK, SMALL, axes_for, boxed, figure_of, literal, text_size
 
 PAGE = (9.5, 9.0)
 """Inches: the largest picture that trees are fitted into; only a single tree in boxes may be wider."""

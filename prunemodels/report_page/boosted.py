@@ -15,7 +15,7 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import leaves_of
 from formulations.instance.tree_loss import usual_loss
 from prunemodels.evaluation.curve import TradeoffCurve, tradeoff_curve
-from prunemodels.evaluation.item_costs import ItemCost, item_costs
+from prunemodels.evaluation.evaluate import ItemCost, item_costs
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.forests.labels import losses_of
 from prunemodels.models.libraries.model_forest import pruned_ends

@@ -18,7 +18,7 @@ from scipy import stats
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.evaluation.item_costs import item_label
+from prunemodels.evaluation.evaluate import item_label
 from prunemodels.report_page.page_style import PAGE
 from prunemodels.statements.mean_bounds import mean_interval
 

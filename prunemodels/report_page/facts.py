@@ -29,17 +29,16 @@ from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of
+from prunemodels.evaluation.evaluate import ItemCost, item_costs
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
-from prunemodels.evaluation.item_costs import ItemCost, item_costs
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.evidence import Evidence, evidence_of
 from prunemodels.report_page.page_style import PAGE
 from prunemodels.statements.change import HeldOutChange
-from prunemodels.statements.limit_uses import transferable
 from prunemodels.statements.mean_bounds import MeanInterval, quantile
-from prunemodels.statements.wording import is_overrun
+from prunemodels.statements.wording import is_overrun, transferable
 
 LIBRARIES = ("prunemodels", "scikit-learn", "numpy", "numba", "ortools")
 """The libraries whose versions a page shows."""

@@ -33,7 +33,6 @@ from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from prunemodels.report_page.evidence import figures_of
 from prunemodels.report_page.facts import Facts, gather, item_counts, spread, versions
 from prunemodels.report_page.page_style import PAGE
-from prunemodels.statements.limit_uses import use_in_words
 from prunemodels.statements.wording import (
     amount,
     budget_verdict,
@@ -44,6 +43,7 @@ from prunemodels.statements.wording import (
     interval,
     less,
     share,
+    use_in_words,
 )
 
 LOG = logging.getLogger(__name__)

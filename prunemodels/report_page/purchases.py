@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from prunemodels.evaluation.item_costs import item_label
+from prunemodels.evaluation.evaluate import item_label
 from prunemodels.stages.set_stages import Constant
 from prunemodels.stages.stages import PricedStages, Stages
 

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from formulations.instance.tree_loss import TreeLoss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, is_rate
-from prunemodels.statements.limit_uses import LimitUse, use_in_words
 from prunemodels.statements.mean_bounds import Effective, MeanInterval, Method, effective_rows, mean_interval, paired_interval
-from prunemodels.statements.wording import POINTS, amount, change, count, error, interval
+from prunemodels.statements.wording import POINTS, LimitUse, amount, change, count, error, interval, use_in_words
 
 SMALL = 0.01
 """An increase of the error rate below one percentage point counts as small, or one below this share of any other error."""

@@ -4,6 +4,6 @@
 and `error_sample` use these rows, and so do `prunemodels.evaluate`, `evaluate_path` and `hold_out`.
 """
 
-from formulations.lazy_names import lazy_names
+from formulations.extras import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

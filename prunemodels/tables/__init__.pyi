@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.extras`."""
 
 from prunemodels.tables.problem import GivenTable as GivenTable
 from prunemodels.tables.problem import problem_from_table as problem_from_table

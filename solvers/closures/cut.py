@@ -23,7 +23,7 @@ from ortools.graph.python import max_flow
 
 from formulations.compiled import njit
 from formulations.errors import CapacityOverflowError, InterruptedSolveError, SolverFailedError
-from formulations.instance.merging import merge_purchases, split_duals, starts_by_tail
+from formulations.instance.usage_arcs import merge_purchases, split_duals, starts_by_tail
 
 Ties = Literal["smallest", "largest"]
 

@@ -1,13 +1,27 @@
-"""(OBJ) at one lambda in integers that fit 62 bits.
+"""(OBJ) at one lambda in integers that fit 62 bits: exact where the numbers allow it, else on a grid.
 
-    profit of split h              =  (q gain_h - p evaluation_h) 2^bits                                                   (1)
-    price of item m for row i      =  item_price_m weight_i                                                                (2)
-    price of item m, paid once     =  item_price_m (sum of all weights)                                                    (3)
+The grid rounds profits up and prices down, and is as fine as the sums of this cut allow:
+
+    profit of h  =  ceil (2^e (profit_h + what floating point may have lost))                                            (1)
+    price of j   =  floor(2^e price_j (1 - 2^-48))                                                                       (2)
+
+with e such that the sums of both fit `TOTAL_BITS`. So no closure is worth less on the grid than in real numbers, by at most
+`hidden` more, and duals that keep to the prices on the grid keep to the real ones. The best closure on the grid proves a bound of
+the real one, whatever was rounded.
+
+What costs more than all gains together is never bought, nor is it at twice that: larger prices are cut down to it, so that dear
+items leave the grid fine enough for cheap ones.
+
+Of whole numbers (OBJ) is
+
+    profit of split h              =  (q gain_h - p evaluation_h) 2^bits                                                   (3)
+    price of item m for row i      =  item_price_m weight_i                                                                (4)
+    price of item m, paid once     =  item_price_m (sum of all weights)                                                    (5)
 
 The integers are exact where the instance's numbers are and lambda is a ratio p / q that fits. Otherwise they stand for the next
-ratio below lambda that does, or, where a grid is finer than that or the numbers are real, they lie on a grid
-(`solvers.closures.grids`), and `hidden` states what the grid can hide. By (2) nobody has to hold an array over all purchases:
-prices are made where they are asked for. Only an instance on a grid is rounded purchase by purchase and holds all of its prices.
+ratio below lambda that does, or, where a grid is finer than that or the numbers are real, they lie on a grid (1) and (2), and
+`hidden` states what the grid can hide. By (4) nobody has to hold an array over all purchases: prices are made where they are
+asked for. Only an instance on a grid is rounded purchase by purchase and holds all of its prices.
 """
 
 from __future__ import annotations
@@ -21,9 +35,72 @@ from numpy.typing import NDArray
 
 from formulations.instance.problem import Core, Reduced
 from formulations.instance.usage import ForestUsage
-from solvers.closures.grids import Grid
 
-TOTAL_BITS = 61
+TOTAL_BITS = 60
+"""Bits of the sum of all profits, and of the sum of all prices, on a grid."""
+
+MARGIN = 2.0**-48
+"""(2): more than floating point may have added to a product of lambda, a price and a weight, as a share of it."""
+
+PRICE_MARGIN = 1.0 - MARGIN
+"""What is left of a price without that."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """(1) and (2)."""
+
+    profit: NDArray[np.int64]
+    price: NDArray[np.int64]
+    exponent: int  # e
+    hidden: int  # on the grid: by how much the worth of a closure can be above its real one
+
+    @property
+    def unit(self) -> Fraction:
+        """What one unit of the grid is worth."""
+        return Fraction(2) ** -self.exponent
+
+    @classmethod
+    def of(
+        cls,
+        gain: NDArray[np.float64],
+        charge: NDArray[np.float64],
+        price: NDArray[np.float64],
+        lost: NDArray[np.float64],
+        margin: float = MARGIN,
+    ) -> Grid:
+        """The grid for splits that earn `gain` and are charged `charge` beforehand, and for purchases at `price`.
+
+        Parameters
+        ----------
+        lost
+            what floating point may have lost of each gain.
+        margin
+            what it may have added to a price, or lost of a charge, as a share of it.
+        """
+        total = float(np.abs(gain).sum()) or 1.0
+        price, charge = np.minimum(price, 2.0 * total), np.minimum(charge, 4.0 * total)
+        profit = np.maximum(gain - charge, -2.0 * total)
+        spare = lost + margin * np.where(profit > -2.0 * total, charge, 0.0)
+        exponent = exponent_of(max(float((np.abs(profit) + spare).sum()), float(price.sum()), total))
+        profits = np.ceil(ldexp(profit + spare, exponent)).astype(np.int64)
+        prices = np.floor(ldexp(price * (1.0 - margin), exponent)).astype(np.int64)
+        added = math.ldexp(float(spare.sum() + margin * price.sum()), exponent)
+        return cls(profits, prices, exponent, math.ceil(2.0 * added) + profits.size + prices.size)
+
+
+def exponent_of(total: float) -> int:
+    """The largest e at which a sum fits `TOTAL_BITS`."""
+    return TOTAL_BITS - 1 - math.frexp(total)[1]
+
+
+def ldexp(numbers: NDArray[np.float64], exponent: int | NDArray[np.int64]) -> NDArray[np.float64]:
+    """Numbers times 2^exponent; in two steps, since one factor alone may be no float."""
+    half = np.asarray(exponent) // 2
+    return np.asarray(np.ldexp(np.ldexp(numbers, half), exponent - half))
+
+
+CAPACITY_BITS = 61
 """Bits of the sum of capacities at the source."""
 
 
@@ -34,7 +111,7 @@ class IntegerPrices:
     usage: ForestUsage
     item_price: NDArray[np.int64]  # int64, shape (M,): the price of an item for a row of weight 1
     weight: NDArray[np.int64]  # int64, shape (N,)
-    # int64, shape (M (N + 1),): all prices, on a grid; the two above are then zeros. None: prices are (2) and (3).
+    # int64, shape (M (N + 1),): all prices, on a grid; the two above are then zeros. None: prices are (4) and (5).
     grid: NDArray[np.int64] | None
 
     def profits(self, nodes: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
@@ -61,7 +138,7 @@ class IntegerPrices:
         return prices
 
     def prices_paid_once(self) -> NDArray[np.int64]:
-        """Prices (3) of the items that are paid once for all rows, 0 for the others; shape (M,)."""
+        """Prices (5) of the items that are paid once for all rows, 0 for the others; shape (M,)."""
         if self.grid is not None:
             return self.grid[self.usage.costs.n_items * self.usage.n_rows :]
         return np.where(self.usage.costs.paid_once, self.item_price * self.weight.sum(), 0)
@@ -78,7 +155,7 @@ class IntegerObjective(IntegerPrices):
     """Profits of splits and prices of purchases as integers, each worth `unit` of (OBJ)."""
 
     problem: Core
-    # gain, q, p, bits: the profits (1); `gain` is int64, shape (n,). On a grid they are the gains, at q = 1, p = 0.
+    # gain, q, p, bits: the profits (3); `gain` is int64, shape (n,). On a grid they are the gains, at q = 1, p = 0.
     gain: NDArray[np.int64]
     q: int
     p: int
@@ -99,7 +176,7 @@ class IntegerObjective(IntegerPrices):
         return self.exact and self.lam == lam
 
     def profits(self, nodes: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
-        """Profits (1) of some nodes, 0 at leaves; default: of all, shape (n,). A new array."""
+        """Profits (3) of some nodes, 0 at leaves; default: of all, shape (n,). A new array."""
         some = slice(None) if nodes is None else nodes
         profit: NDArray[np.int64] = self.gain[some] * self.q
         if self.p:
@@ -122,7 +199,7 @@ class IntegerObjective(IntegerPrices):
         """The same on the finest binary grid that fits, so that parts of prices can be whole numbers of units too."""
         gains = int(np.abs(self.gain).sum()) * self.q + (int(self.problem.numbers.evaluation.sum()) * self.p if self.p else 0)
         prices = int(self.item_price.sum()) * int(self.weight.sum()) if self.grid is None else int(self.grid.sum())
-        more = max(0, TOTAL_BITS - max(gains << self.bits, prices, 1).bit_length())
+        more = max(0, CAPACITY_BITS - max(gains << self.bits, prices, 1).bit_length())
         grid = None if self.grid is None else self.grid << more
         unit, hidden = self.unit / 2**more, self.hidden << more
         return replace(self, item_price=self.item_price << more, grid=grid, bits=self.bits + more, unit=unit, hidden=hidden)
@@ -169,7 +246,7 @@ class _Fit:
         gain = int(np.abs(ints.gain).sum())
         price = int(ints.price.sum()) * int(ints.weight.sum()) + int(ints.evaluation.sum())
         asked = min(lam / ints.lam_unit, Fraction(gain + 1))
-        largest = max(1, int((1 << TOTAL_BITS) / (gain + asked * price + 1)))
+        largest = max(1, int((1 << CAPACITY_BITS) / (gain + asked * price + 1)))
         return cls(gain, price, asked, largest, largest_below(asked, largest))
 
     def is_fine(self, n_purchases: int) -> bool:

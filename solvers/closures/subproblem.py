@@ -23,8 +23,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance.merging import merge_purchases
 from formulations.instance.problem import Core
+from formulations.instance.usage_arcs import merge_purchases
 from solvers.closures.cut import ClosureProblem, check_products, compact, local_forest
 from solvers.closures.integer_objective import IntegerPrices
 
@@ -119,7 +119,7 @@ class ParametricSubproblem(Subproblem):
         return part, still
 
     def merged(self) -> tuple[Self, NDArray[np.int32], NDArray[np.int64]]:
-        """The same with one purchase for all that have the same users; see `formulations.instance.merging`.
+        """The same with one purchase for all that have the same users; see `formulations.instance.usage_arcs`.
 
         Returns
         -------

@@ -1,8 +1,6 @@
 """Dantzig-Wolfe decomposition: a loop that knows no trees, restricted masters, and pricing by trees."""
 
 from solvers.column_generation.loop import generate_columns
-from solvers.column_generation.scheme import BUNDLE, PLAIN, Scheme
-from solvers.column_generation.solution import DantzigWolfeSolution
-from solvers.column_generation.solve import dantzig_wolfe
+from solvers.column_generation.solve import BUNDLE, PLAIN, DantzigWolfeSolution, Scheme, dantzig_wolfe
 
 __all__ = ["BUNDLE", "PLAIN", "DantzigWolfeSolution", "Scheme", "dantzig_wolfe", "generate_columns"]

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.solution import ItemDuals
-from formulations.instance.forest import Forest
+from formulations.instance.ensemble import Forest
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns, usage_columns
-from solvers.closures.duals import integer_duals
 from solvers.closures.integer_objective import IntegerObjective
+from solvers.closures.min_cut import integer_duals
 
 
 @dataclass(frozen=True, eq=False)

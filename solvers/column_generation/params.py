@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ColumnParams:
-    """What one may set beside the `Scheme`. (2) and (3) are those of `solvers.column_generation.bundle`.
+    """What one may set beside the `Scheme`. (2) and (3) are (5) and (6) of `solvers.column_generation.bundle`.
 
     Parameters
     ----------

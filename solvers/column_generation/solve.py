@@ -3,6 +3,10 @@
 Columns are prunings of single trees, the coupling rows y_u <= w_j stay in the master (LP3, LP4). The relaxation is integral, so
 at the end the best level set of the master's mixture of columns is an optimal pruning. The charges of the best bound, rounded to
 integers, are the certificate.
+
+The answer tells which columns entered the master in which round, and the dual values by name. A column is a pruning of one tree.
+It enters where its reduced cost (2) of `solvers.column_generation.loop` is negative. The dual values are those of the best bound,
+one for each coupling row: what a split pays of the price of an item for an example.
 """
 
 from __future__ import annotations
@@ -11,31 +15,187 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import Status, StopReason
-from formulations.arguments import NotNegative, Seconds, checking
+from formulations.answers.solution import ItemDuals, Solution, Status, StopReason
+from formulations.arguments import NotNegative, Range, Seconds, checked, checking
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.long_steps import interruption_as_error
-from solvers.closures.duals import proven_bound
 from solvers.closures.integer_objective import integer_objective, useful_rate
+from solvers.closures.min_cut import proven_bound
 from solvers.closures.tree_pass import free_of_charge
-from solvers.column_generation.bundle import BundleMaster
+from solvers.column_generation.bundle import BundleMaster, SoftPrices
 from solvers.column_generation.coupling import Coupling
-from solvers.column_generation.full_master import FullMaster
-from solvers.column_generation.history import Round
-from solvers.column_generation.loop import generate_columns
-from solvers.column_generation.own_master import OwnMaster
+from solvers.column_generation.full_master import FullMaster, MasterBuilder, OwnMaster
+from solvers.column_generation.loop import Entry, Round, generate_columns
 from solvers.column_generation.params import DEFAULTS, ColumnParams
 from solvers.column_generation.pricing import AnyPricing, Incumbent, TreePricing, TreePruning, columns_of
-from solvers.column_generation.scheme import AnyMaster, AnyScheme, Scheme, scheme_of
-from solvers.column_generation.soft_prices import SoftPrices
-from solvers.column_generation.solution import DantzigWolfeSolution
 from solvers.programs.rounding import is_integral
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DantzigWolfeSolution(Solution):
+    """A `Solution` that tells how it was found, as tables.
+
+    Parameters
+    ----------
+    entered
+        the columns in the order in which they entered; those of round 0 were there from the start.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> solution = pm.engines.dantzig_wolfe(problem, 0.01, scheme="plain")
+    >>> solution.columns().query("entered == 1").head(2).round(4)
+        entered  tree  splits    cost  reduced_cost
+    16        1     0       7  0.0060       -0.0062
+    17        1     1       7  0.0025       -0.0068
+    >>> solution.duals().nlargest(1, "dual").round(5)
+            item  example  tree  split    feature     dual
+    0  concavity        1     0      0  concavity  0.00033
+    """
+
+    entered: tuple[Entry[TreePruning], ...] = ()
+
+    def rounds(self) -> pd.DataFrame:
+        """A row for each round.
+
+        Returns
+        -------
+        DataFrame
+            ``master_value``, the restricted master's optimum; ``value`` and ``bound``, the best so far, and ``round_bound``, this
+            round's; ``gap``, (value - bound) / (the all-roots forest's value - bound), as `relative_gap`, not relative to the
+            value; ``columns`` before the round, and ``added``; ``alpha``, the smoothing; ``master_seconds``, ``pricing_seconds``,
+            and ``seconds`` since the generation began.
+        """
+        import pandas as pd
+
+        table = pd.DataFrame(dict(self.history))
+        return table.set_index(pd.RangeIndex(1, len(table) + 1, name="round"))
+
+    def columns(self) -> pd.DataFrame:
+        """A row for each column of the master.
+
+        Returns
+        -------
+        DataFrame
+            ``entered``, the round in which it did, 0 for the first ones; ``tree``; ``splits`` that it keeps; ``cost`` in (OBJ),
+            without dual values; ``reduced_cost`` at the master's dual values of its round, NaN for the first ones.
+        """
+        import pandas as pd
+
+        rows = [(e.round, e.column.tree, e.column.kept.size, e.column.cost, e.reduced_cost) for e in self.entered]
+        return pd.DataFrame(rows, columns=["entered", "tree", "splits", "cost", "reduced_cost"])
+
+    def duals(self) -> pd.DataFrame:
+        """A row for each coupling row whose dual value is not 0, at the best bound.
+
+        Returns
+        -------
+        DataFrame
+            ``item`` and ``example`` (its row in the cost sample, -1 for an item that is paid once) of the purchase; ``tree``,
+            ``split`` and ``feature`` of the split that pays a part of its price; ``dual``, this part in (OBJ), >= 0.
+        """
+        import pandas as pd
+
+        problem, certificate = self.problem, self.certificate
+        assert isinstance(certificate, ItemDuals), "the engine's own"
+        n, names, ensemble = problem.usage.n_rows, np.array(problem.costs.names, dtype=object), problem.ensemble
+        arcs = problem.usage.arcs()
+        payments = np.flatnonzero(certificate.dual)
+        split, head = arcs.tail[payments], arcs.head[payments].astype(np.int64)
+        once = head >= problem.costs.n_items * n
+        item = np.where(once, head - problem.costs.n_items * n, head // n)
+        example = np.where(once, -1, problem.usage.rows[np.where(once, 0, head % n)])
+        feature = np.array(ensemble.names, dtype=object)[ensemble.feature[split]]
+        unit = float(certificate.unit)
+        return pd.DataFrame(
+            {
+                "item": names[item],
+                "example": example,
+                "tree": ensemble.tree_of[split],
+                "split": split,
+                "feature": feature,
+                "dual": certificate.dual[payments] * unit,
+            }
+        )
+
+
+MasterKind = Literal["bundle", "linear program"]
+
+AnyMaster = MasterKind | MasterBuilder
+
+
+@checked
+@dataclass(frozen=True)
+class Scheme:
+    """Options of the decomposition; the defaults are the fast ones.
+
+    Parameters
+    ----------
+    master
+        ``"bundle"``: charges far from the best ones pay for the distance, see `solvers.column_generation.bundle`.
+        ``"linear program"``: the restricted master of NWS15's LP3, with a row for each usage; HiGHS goes on from its last basis.
+        Or a master of your own, a function that is given the `Coupling` and returns a `TreeMaster`.
+    smoothing
+        alpha in [0, 1), for the linear program. Pricing uses alpha times the charges of the best bound plus 1 - alpha times the
+        master's; 0 is no smoothing.
+    merge
+        True: one purchase for all purchases with the same users, and no row for a purchase with a single user. False: a row for
+        each usage arc.
+    look
+        True: in every round, value prunings of the forest (level sets of the master's mixture, and what pricing found), and stop
+        as soon as the bound meets the best of them. False: only the master's value counts, and a pruning is made at the end.
+
+    Raises
+    ------
+    InvalidInputError
+        for numbers out of range, and for options that the master does not have.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> smoothed = pm.engines.Scheme(master="linear program", smoothing=0.5)
+    >>> pm.engines.dantzig_wolfe(pm.datasets.two_trees(), 0.1, scheme=smoothed).pruning
+    Pruning(cost=3, error=0.125, 5 splits)
+    """
+
+    master: AnyMaster = "bundle"
+    smoothing: Annotated[float, Range(0, 1, open_above=True)] = 0.0
+    merge: bool = True
+    look: bool = True
+
+    def __post_init__(self) -> None:
+        if self.master == "bundle" and self.smoothing:
+            raise InvalidInputError(f"smoothing is {self.smoothing!r}, but a bundle stays near its centre instead; leave it 0")
+        if self.master == "bundle" and not self.look:
+            raise InvalidInputError("look is False, but a bundle needs a pruning's value to tell the gap; leave it True")
+
+
+BUNDLE = Scheme()
+"""Column generation with a proximal bundle master, from equal shares of the prices."""
+
+PLAIN = Scheme(master="linear program", merge=False, look=False)
+"""The textbook version: a row for each usage arc, two first columns for each tree, and pricing at the master's own duals."""
+
+SCHEMES = {"bundle": BUNDLE, "plain": PLAIN}
+
+AnyScheme = Scheme | Literal["bundle", "plain"]
+
+
+def scheme_of(scheme: AnyScheme) -> Scheme:
+    """The scheme of that name."""
+    return SCHEMES[scheme] if isinstance(scheme, str) else scheme
 
 
 @checking
@@ -82,7 +242,7 @@ def dantzig_wolfe(
     -------
     DantzigWolfeSolution
         with `ItemDuals` as certificate; `StopReason.STALLED` if floating point hides what is left of the gap. Columns of
-        ``history``, one number for each round, in (OBJ): the fields of `solvers.column_generation.history.Round`.
+        ``history``, one number for each round, in (OBJ): the fields of `solvers.column_generation.loop.Round`.
         ``columns()`` and ``duals()`` are tables of the columns by round and of the dual values by name.
 
     Raises

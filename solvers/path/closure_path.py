@@ -39,7 +39,7 @@ from formulations.arguments import checked
 from formulations.instance.parametric_closure import ParametricClosure
 from formulations.long_steps import interruption_as_error
 from solvers.closures.cut import FlowNetwork
-from solvers.closures.grids import TOTAL_BITS
+from solvers.closures.integer_objective import TOTAL_BITS
 from solvers.path.pooling import pooled
 
 

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.merging import starts_by_tail
+from formulations.instance.usage_arcs import starts_by_tail
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import preflow_closure, shared_flow
 from solvers.closures.tree_levels import LevelTrees

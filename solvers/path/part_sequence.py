@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.merging import starts_by_tail
+from formulations.instance.usage_arcs import starts_by_tail
 from solvers.closures.cut import ClosureProblem, check_products
-from solvers.closures.grids import PRICE_MARGIN, TOTAL_BITS, ldexp
+from solvers.closures.integer_objective import PRICE_MARGIN, TOTAL_BITS, ldexp
 from solvers.closures.preflow import Flow
-from solvers.closures.preflow.kernels import grouped
+from solvers.closures.preflow_kernels import grouped
 from solvers.closures.subproblem import ParametricSubproblem
 from solvers.price_sharing.shares import group_weights
 
@@ -117,7 +117,7 @@ class PartSequence:
     def on_grids(self, lam: NDArray[np.float64]) -> Grids:
         """All parts as one closure problem, each at its own lambda and on the finest grid that holds it.
 
-        Profits are rounded up and prices down, as by (1) and (2) of `solvers.closures.grids`.
+        Profits are rounded up and prices down, as by (1) and (2) of `solvers.closures.integer_objective`.
         """
         part = self.subproblem
         rate = self.of_splits(lam)

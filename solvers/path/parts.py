@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.merging import representatives
 from formulations.instance.problem import Core
+from formulations.instance.usage_arcs import representatives
 from solvers.closures.preflow import Flow
 from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
 from solvers.path.part_sequence import PartSequence

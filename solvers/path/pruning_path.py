@@ -44,12 +44,12 @@ from formulations.answers.pruning_path import NEVER, PathCertificate, PathShares
 from formulations.answers.solution import Status
 from formulations.arguments import NotNegative, checked
 from formulations.errors import CapacityOverflowError, SolverFailedError
-from formulations.instance.merging import split_duals, starts_by_tail
 from formulations.instance.problem import Core, PruningProblem
 from formulations.instance.reduction import Groups
+from formulations.instance.usage_arcs import split_duals, starts_by_tail
 from formulations.long_steps import Progress, interruption_as_error, timed_step
 from solvers.closures.cut import Ties
-from solvers.closures.grids import PRICE_MARGIN, ldexp
+from solvers.closures.integer_objective import PRICE_MARGIN, ldexp
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, PathPiece
 from solvers.path.large_parts import Division, Edge, largest_network, small_parts

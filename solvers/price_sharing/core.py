@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.merging import starts_by_tail
 from formulations.instance.routing import Reached
+from formulations.instance.usage_arcs import starts_by_tail
 from solvers.closures.cut import Closure, ClosureProblem, Ties, merged_cut
 from solvers.closures.preflow import preflow_closure, shared_flow
 from solvers.closures.subproblem import subproblem

@@ -5,7 +5,7 @@ N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, 
     table    4 N F                      the cost sample as float32
     routing  4 N T + 24 N               who reaches which node; weights, numbers of the rows
     nodes    105 n                      the trees, their errors and integers                                              (1)
-    blocks   2 N T + 8 n B + 4 N        the routing again, in blocks of rows; see `formulations.instance.row_blocks`
+    blocks   2 N T + 8 n B + 4 N        the routing again, in blocks of rows; see `formulations.instance.routing`
     run      51 n + 3 M N + 2 A         profits, scores, slices, levels of the splits; which purchases are paid; merged arcs
 
 The bytes for each node are measured. A is at most N T M, and at most 32 million: where more would be left, rounds do not list
@@ -25,7 +25,7 @@ from fractions import Fraction
 from formulations.answers.solution import StopReason, what_memory_left_open
 from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
-from formulations.instance.row_blocks import BLOCK
+from formulations.instance.routing import BLOCK
 from formulations.memory import memory_free, readable
 from solvers.price_sharing.params import SharingParams
 

@@ -43,8 +43,8 @@ from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.instance.reduction import Groups
 from solvers.closures.cut import Ties
-from solvers.closures.duals import bound_of_closure
 from solvers.closures.integer_objective import integer_objective
+from solvers.closures.min_cut import bound_of_closure
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.loop import StopRule, interruption_explained, run_to_goal
 from solvers.price_sharing.memory import warn_if_short, warn_if_undecided

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.closures.level_sets import lower_to_parents
+from solvers.closures.tree_levels import lower_to_parents
 from solvers.price_sharing.params import SharingParams
 
 THRESHOLDS = np.array([*(-0.03 / 10 ** (k / 2) for k in range(10)), 0.0, *(0.03 / 10 ** (k / 2) for k in range(9, -1, -1))])

@@ -41,12 +41,11 @@ from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import usage_columns
-from solvers.closures.duals import integer_duals, proven_bound
 from solvers.closures.integer_objective import integer_objective, useful_rate
-from solvers.closures.level_sets import best_level_set
+from solvers.closures.min_cut import integer_duals, proven_bound
+from solvers.closures.tree_levels import best_level_set
 from solvers.closures.tree_pass import best_tree_closures, free_of_charge
-from solvers.primal_dual.duals import Duals, StartRule
-from solvers.primal_dual.params import DEFAULTS, PrimalDualParams
+from solvers.primal_dual.duals import DEFAULTS, Duals, PrimalDualParams, StartRule
 
 Rule = Literal["polyak", "constant", "sqrt"]
 
@@ -82,7 +81,7 @@ def primal_dual(
     step
         ``polyak``, ``constant`` or ``sqrt``: (7), (5) or (6) of `solvers.primal_dual.algorithm`.
     step_size
-        theta or c of the rule; default that of `solvers.primal_dual.params`.
+        theta or c of the rule; default that of `solvers.primal_dual.duals`.
     start
         ``shares``: every price in equal shares to its users; ``zeros``: as in the paper.
     averaging

@@ -27,10 +27,9 @@ from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.programs.files import labels_of, write_program
 from formulations.programs.formulation import formulation_named
-from formulations.programs.limit_matrix import limit_matrix
-from formulations.programs.limit_rows import limit_rows
+from formulations.programs.limit_rows import limit_matrix, limit_rows
 from formulations.programs.linear_program import INTEGRAL, LinearProgram
-from solvers.closures.level_sets import pruning_of_point
+from solvers.closures.tree_levels import pruning_of_point
 from solvers.programs.relaxation import program_of
 
 ENDS = re.compile(r"#?\s*(dual solution|basis|solution no)", re.IGNORECASE)

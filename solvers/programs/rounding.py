@@ -1,10 +1,10 @@
 """From an engine's answer to a solution. No number of the engine is trusted but the point and the dual values themselves.
 
-The pruning is the best level set of the point (`solvers.closures.level_sets`). Where that does not help it is the best pruning
+The pruning is the best level set of the point (`solvers.closures.tree_levels`). Where that does not help it is the best pruning
 that is free of charge.
 
 The bound of a relaxation is recomputed in integers from the dual values of the rows that bind nodes to purchases
-(`solvers.closures.duals`). A relaxation with fractional vertices is worth less than the optimum. Such an engine states what the
+(`solvers.closures.min_cut`). A relaxation with fractional vertices is worth less than the optimum. Such an engine states what the
 relaxation is worth, by weak duality,
 
     offset + sum_r (row_lower_r q_r^+ - row_upper_r q_r^-) + sum_j min(d_j lower_j, d_j upper_j),   d = cost - q A          (1)
@@ -29,9 +29,9 @@ from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import columns_of
 from formulations.programs.formulation import BY_NAME
 from formulations.programs.linear_program import INTEGRAL, LinearProgram
-from solvers.closures.duals import integer_duals, proven_bound, zero_duals
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
-from solvers.closures.level_sets import best_level_set, splits_kept
+from solvers.closures.min_cut import integer_duals, proven_bound, zero_duals
+from solvers.closures.tree_levels import best_level_set, splits_kept
 from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.engines.answer import LinearAnswer
 

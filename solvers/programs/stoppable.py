@@ -20,7 +20,7 @@ from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.problem import PruningProblem
 from formulations.long_steps import interruption_as_error
 from formulations.programs.formulation import AS_ARRAYS
-from formulations.programs.sizes import model_size
+from formulations.programs.matrix import model_size
 from solvers.child_process import Call, TimeIsOver, call_in_child, stays_here
 from solvers.programs.params import PARAMS
 

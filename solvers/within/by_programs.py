@@ -1,15 +1,23 @@
-"""LP1 as a linear or integer program, by HiGHS as arrays or through Pyomo.
+"""LP1 as a linear or integer program, by HiGHS as arrays or through Pyomo; no point is believed before it is recomputed.
+
+Branch and bound for the integer program: HiGHS sees these rows in integers of moderate size (`formulations.programs.limit_rows`).
+Where these had to be rounded down its optimum may exceed a limit by a hair. Then the purchases and splits S that use more of row
+r than there is are cut off,
+
+    sum_{j in S} x_j <= |S| - 1,          use_r(S) > B_r  in fractions                                                      (1)
+
+which no pruning within the limits breaks, and the search begins again.
 
 At an optimum of the relaxation every level set {h : y_h >= theta} is optimal for the Lagrangian at lambda*. A mixture of one that
 costs at most B and a dearer one is an optimum again, and of any point an upper bound:
 
-    value = weight error_dearer + (1 - weight) error_cheaper,       weight cost_dearer + (1 - weight) cost_cheaper = B      (1)
+    value = weight error_dearer + (1 - weight) error_cheaper,       weight cost_dearer + (1 - weight) cost_cheaper = B      (2)
 
-The coupling rows' dual values prove a lower bound of (OBJ) at any lambda >= 0 (`solvers.closures.duals`), and so of LP1:
+The coupling rows' dual values prove a lower bound of (OBJ) at any lambda >= 0 (`solvers.closures.min_cut`), and so of LP1:
 
-    error  >=  (bound of (OBJ) at lambda)  -  lambda B                                                                      (2)
+    error  >=  (bound of (OBJ) at lambda)  -  lambda B                                                                      (3)
 
-No other number of an engine is trusted: (2) is computed in integers, at the budget row's lambda and at the mixture's.
+No other number of an engine is trusted: (3) is computed in integers, at the budget row's lambda and at the mixture's.
 
 The integer program is solved after its relaxation. Errors are whole multiples of one unit, so HiGHS' bound, less what its
 tolerances may hide, is raised to the next multiple.
@@ -20,11 +28,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from formulations.answers.limited_solution import LimitedSolution, LP1Relaxation
 from formulations.answers.nested_prunings import NestedPrunings, level_sets
@@ -36,21 +45,76 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns, usage_columns
-from formulations.programs.limit_matrix import in_integers
-from formulations.programs.limit_rows import one_row
-from formulations.programs.linear_program import LinearProgram
-from solvers.closures.duals import integer_duals, worth_of_trees
+from formulations.programs.limit_rows import LimitRows, in_integers, one_row
+from formulations.programs.linear_program import Block, LinearProgram, Names
 from solvers.closures.integer_objective import integer_objective
-from solvers.closures.level_sets import lower_to_parents, splits_kept
+from solvers.closures.min_cut import integer_duals, worth_of_trees
+from solvers.closures.tree_levels import lower_to_parents, pruning_of_point, splits_kept
 from solvers.closures.tree_pass import free_of_charge
-from solvers.programs.budget_program import branch_within
 from solvers.programs.engines.answer import LinearAnswer
+from solvers.programs.engines.highs import MOST_NODES, highs
 from solvers.programs.linear_program import solve_model
 from solvers.programs.params import PARAMS
 from solvers.programs.relaxation import engine_named, program_of
 from solvers.programs.rounding import program_stats
 from solvers.programs.stoppable import Given, program_nonzeros, stoppable
 from solvers.within.by_path import budget_solution, raised, rounded_down
+
+
+@dataclass(frozen=True, eq=False)
+class BranchAnswer:
+    """What branch and bound found."""
+
+    bound: float  # of the error of all prunings within the limits: HiGHS' bound less what its tolerances may hide
+    program: LinearProgram
+    last: LinearAnswer  # HiGHS' last answer, and the program that it is about
+    nodes: int  # of all searches
+
+
+def branch_within(
+    program: LinearProgram,
+    rows: LimitRows,
+    offer: Callable[[Pruning], object],
+    *,
+    time_limit: float,
+) -> BranchAnswer:
+    """Search for the least error within limits. `offer` is called with every optimum that HiGHS claims, within the limits or not.
+
+    The program's block "budget" is in integers, see `formulations.programs.limit_rows.in_integers`.
+    """
+    deadline, bound, nodes = time.perf_counter() + time_limit, -math.inf, 0
+    for _ in range(PARAMS.most_searches):
+        answer = highs(program, time_limit=max(0.0, deadline - time.perf_counter()), most_nodes=MOST_NODES - nodes)
+        bound, nodes = max(bound, answer.bound), nodes + int(answer.nodes)
+        if answer.x is None:
+            break
+        found = pruning_of_point(rows.problem, program, answer.x)
+        offer(found)
+        over = [r for r, (use, row) in enumerate(zip(rows.uses(found), rows.rows, strict=True)) if use > row.at_most]
+        if not over or time.perf_counter() >= deadline or nodes >= MOST_NODES:
+            break
+        program = _without(program, over, answer.x)
+    return BranchAnswer(bound, program, answer, nodes)
+
+
+def _without(program: LinearProgram, over: list[int], x: NDArray[np.float64]) -> LinearProgram:
+    """The program with a row (1) for each limit that is exceeded; S is all that it counts."""
+    first, start = program.rows.of("budget").start, program.matrix.indptr
+    chosen = [program.matrix.indices[start[first + c] : start[first + c + 1]] for c in over]
+    supports = [columns[x[columns] > 0.5] for columns in chosen]
+    cuts = sparse.csr_array(
+        (np.ones(sum(s.size for s in supports)), np.concatenate(supports), np.cumsum([0, *(s.size for s in supports)])),
+        shape=(len(over), program.shape[1]),
+    )
+    block = Block("exceeded", (np.arange(len(program.row_upper), len(program.row_upper) + len(over)),))
+    return replace(
+        program,
+        matrix=sparse.csr_array(sparse.vstack([program.matrix, cuts], format="csr")),
+        row_lower=np.append(program.row_lower, np.full(len(over), -np.inf)),
+        row_upper=np.append(program.row_upper, [s.size - 1.0 for s in supports]),
+        rows=Names((*program.rows.blocks, block)),
+    )
+
 
 Solved = Callable[[float], tuple[LinearProgram, LinearAnswer]]
 """Builds and solves the relaxation of LP1, with merged purchases, within so many seconds."""
@@ -195,7 +259,7 @@ def _solution(
 def best_of_levels(
     problem: PruningProblem, y: NDArray[np.float64], budget: Fraction, lam: float
 ) -> tuple[Pruning, LP1Relaxation]:
-    """The best level set of y within the budget, and the best mixture (1) of two of them.
+    """The best level set of y within the budget, and the best mixture (2) of two of them.
 
     Parameters
     ----------
@@ -220,7 +284,7 @@ def best_of_levels(
 def bound_within(
     problem: PruningProblem, columns: PurchaseColumns, row_dual: NDArray[np.float64], budget: Fraction, lam: Fraction
 ) -> float:
-    """(2) in exact integers, from any dual values; parameters as in `solvers.closures.duals.integer_duals`.
+    """(3) in exact integers, from any dual values; parameters as in `solvers.closures.min_cut.integer_duals`.
 
     A split that alone needs a purchase pays its full price. No other pays more than the sum of its tree's gains, for which no
     closure keeps it; so more of a price that `objective` reduced is left for the others.

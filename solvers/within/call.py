@@ -29,14 +29,13 @@ from solvers.brute_force import count_prunings
 from solvers.path.pruning_path import OutOfTime, PathOptions, divide_and_conquer
 from solvers.within.brackets import improve
 from solvers.within.by_path import error_of, gap_of, path_of, raised, relaxed_optimum, row_within
-from solvers.within.effort import Effort
+from solvers.within.core import Rates
 from solvers.within.listing import best_allowed
-from solvers.within.log import Log
 from solvers.within.oracle import LagrangianOracle
+from solvers.within.params import Effort
 from solvers.within.proof import Prover, TooLargeProof, proof_multipliers, proof_of, search_window
 from solvers.within.relaxation import LimitsRelaxation, relax
-from solvers.within.rows import Rates
-from solvers.within.search import GapProgress, Search
+from solvers.within.search import GapProgress, Log, Search
 from solvers.within.windows import BestPruning, Between, Window, first_window_arcs, rows_window, window_between, windows
 
 Method = Literal["path", "best", "exact"]

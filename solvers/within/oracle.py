@@ -22,8 +22,7 @@ from scipy import sparse
 from formulations.answers.solution import SharedPrices
 from formulations.programs.limit_rows import LimitRows
 from solvers.automatic import predicted_seconds
-from solvers.closures.grids import Grid
-from solvers.closures.integer_objective import IntegerObjective, on_grid
+from solvers.closures.integer_objective import Grid, IntegerObjective, on_grid
 from solvers.closures.min_cut import closure_at
 from solvers.closures.tree_pass import climb
 from solvers.price_sharing.checkpoint import Scores

@@ -34,14 +34,13 @@ from formulations.compiled import njit
 from formulations.instance.reduction import mark_above
 from formulations.programs.limit_rows import LimitRows
 from solvers.closures.cut import merged_cut
-from solvers.closures.grids import Grid
+from solvers.closures.integer_objective import Grid
 from solvers.closures.subproblem import open_part, subproblem
 from solvers.closures.tree_pass import best_tree_closures, forced, mark_below
 from solvers.within.by_path import raised
-from solvers.within.core import MOST_PAIRS, chain_sums
-from solvers.within.log import Log
+from solvers.within.core import MOST_PAIRS, Rates, RowUses, chain_sums
 from solvers.within.oracle import LagrangianOracle
-from solvers.within.rows import Rates, RowUses
+from solvers.within.search import Log
 
 
 def limit_and_row(rows: LimitRows, r: int) -> tuple[int, int | None]:

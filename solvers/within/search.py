@@ -1,4 +1,6 @@
-"""Branch and bound on a core: best bound first. Every node computes a hull edge, fixes splits and fills a pruning greedily.
+"""Branch and bound on a core: best bound first.
+
+Every node computes a hull edge, fixes splits and fills a pruning greedily.
 
 The split to branch on is chosen by an estimate of how much each branch lowers the bound; no cuts are needed. The splits between
 the edge's two ends have the gain G and the cost C > r, where r is the room, and lambda = G / C. For a split h among them,
@@ -10,9 +12,9 @@ the edge's two ends have the gain G and the cost C > r, where r is the room, and
 
 If one of them exceeds the gap, that branch probably holds no better pruning, and one or two cuts may prove it. This is a probe.
 
-Where a core has several limits, a node looks for a better surrogate row, too (`solvers.within.directions`), and a pruning is
-filled from each closure met that keeps to all limits. What was decided by which multipliers is logged (`solvers.within.log`): a
-proof is made of it afterwards.
+Where a core has several limits, a node looks for a better surrogate row, too (`solvers.within.relaxation`), and a pruning is
+filled from each closure met that keeps to all limits. A `Log` says which multipliers decided what: `solvers.within.proof` makes a
+proof of it afterwards.
 """
 
 from __future__ import annotations
@@ -31,13 +33,54 @@ from tqdm import tqdm
 
 from formulations.compiled import njit
 from solvers.closures.tree_pass import subtree_sums
-from solvers.within.core import KnapsackCore, chain_sums
-from solvers.within.directions import Column, best_direction, columns_of, halved, still_columns
-from solvers.within.edge import BudgetEdge, edge_of, fixed
-from solvers.within.effort import Effort
-from solvers.within.filling import filled
-from solvers.within.log import Log
+from solvers.within.core import KnapsackCore, Rates, chain_sums
+from solvers.within.edge import BudgetEdge, edge_of, filled, fixed
+from solvers.within.params import Effort
+from solvers.within.relaxation import ClosureColumn, best_direction, columns_of, halved, still_columns
 from solvers.within.windows import Window
+
+Decisions = list[NDArray[np.int32]]
+
+
+@dataclass(eq=False)
+class Log:
+    """One node: the multipliers of its best bound, and what came next, if anything did.
+
+    Splits are those of the reduced forest.
+    """
+
+    at: Rates | None = None  # the multipliers, at first those of the node above
+    gain: int | None = None  # no pruning here gains more, in the integers of the core
+    # what was fixed on the way to this node, and at which multipliers
+    fixed_at: Rates | None = None
+    fixed_in: Decisions = field(default_factory=list)
+    fixed_out: Decisions = field(default_factory=list)
+    after: Log | None = None  # the node after splits were fixed
+    split: int = -1  # the split that it branches on
+    if_pruned: Log | None = None
+    if_kept: Log | None = None
+
+    def proven(self, core: KnapsackCore, edge: BudgetEdge) -> None:
+        """Take note of a bound."""
+        if edge.proven_at is not None:
+            self.at, self.gain = core.surrogate.multipliers(edge.proven_at), edge.bound
+
+    def decided(self, fixed_in: NDArray[np.int32], fixed_out: NDArray[np.int32]) -> None:
+        """Take note of splits that were fixed."""
+        self.fixed_in.append(fixed_in)
+        self.fixed_out.append(fixed_out)
+
+    def fix(self, core: KnapsackCore, lam: Fraction, after: Log) -> None:
+        """Go on after splits were fixed at lambda."""
+        after.fixed_at, self.after = core.surrogate.multipliers(lam), after
+
+    def branch(self, split: int, pruned: Log, kept: Log) -> None:
+        """Go on with the two branches of a split."""
+        self.split, self.if_pruned, self.if_kept = split, pruned, kept
+
+    def branch_as(self, other: Log) -> None:
+        """Go on as another log does."""
+        self.split, self.if_pruned, self.if_kept = other.split, other.if_pruned, other.if_kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +153,7 @@ class OpenNode:
     core: KnapsackCore = field(compare=False)
     edge: BudgetEdge = field(compare=False)
     log: Log = field(compare=False)
-    columns: tuple[Column, ...] = field(compare=False, default=())  # closures of the core, where it has several limits
+    columns: tuple[ClosureColumn, ...] = field(compare=False, default=())  # closures of the core, where it has several limits
 
 
 Offer = Callable[[KnapsackCore], int]
@@ -265,7 +308,12 @@ class Search:
         return children
 
     def _solved(
-        self, core: KnapsackCore, first_lam: Fraction, log: Log, inherited: int | None = None, columns: tuple[Column, ...] = ()
+        self,
+        core: KnapsackCore,
+        first_lam: Fraction,
+        log: Log,
+        inherited: int | None = None,
+        columns: tuple[ClosureColumn, ...] = (),
     ) -> OpenNode | None:
         """A node with the core's edge, after fixing; None if the core holds nothing better than the goal."""
         for fixing in (True, True, False):
@@ -300,8 +348,8 @@ class Search:
         return OpenNode(-bound, self._number, core, edge, log, columns)
 
     def _edge(
-        self, core: KnapsackCore, first_lam: Fraction, log: Log, columns: tuple[Column, ...]
-    ) -> tuple[KnapsackCore, BudgetEdge, tuple[Column, ...]]:
+        self, core: KnapsackCore, first_lam: Fraction, log: Log, columns: tuple[ClosureColumn, ...]
+    ) -> tuple[KnapsackCore, BudgetEdge, tuple[ClosureColumn, ...]]:
         """The edge of a core, at the best surrogate row that a few steps find; the core at that row, and the closures met."""
         edge = edge_of(core, first_lam=first_lam, goal=self.goal, effort=self.effort)
         self.cuts += edge.cuts

@@ -28,8 +28,7 @@ from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
 from formulations.programs.limit_rows import limit_rows
 from solvers.within.call import LimitedCall, Method
-from solvers.within.effort import Effort
-from solvers.within.params import DEFAULTS, WithinParams
+from solvers.within.params import DEFAULTS, Effort, WithinParams
 
 
 @checking
@@ -59,7 +58,7 @@ def solve_limits(
         seconds, the path and the proof included. Default: no limit of time, only one of `work`; then the same call gives the same
         answer under any load.
     work
-        the most work of cuts, see `solvers.within.effort`. Default, without a time limit: 10 for "best", 300 for "exact".
+        the most work of cuts, see `solvers.within.params`. Default, without a time limit: 10 for "best", 300 for "exact".
     path
         `pruning_path(problem)`, if it is known already. Without it "path" and "best" compute the part of it around the budget.
     incumbent

@@ -4,7 +4,7 @@ A window is a core, and what its integers stand for. Within a budget it lies bet
 is the whole instance, metered, or what lies between two prunings that are optimal at multipliers around the best ones.
 
 A long hull edge holds most of the splits among which a budget inside it can choose, and its neighbours on the path mostly hold
-few. But a window's bounds hold only at its own lambdas, see (5) of `solvers.within.core`, and branches need other lambdas than
+few. But a window's bounds hold only at its own lambdas, see (6) of `solvers.within.core`, and branches need other lambdas than
 the edge's. So the first window also takes neighbours, the nearest lambdas first, until it has 1.5 times the edge's usage arcs. A
 wider window, in the end the whole instance, is searched only if the bounds of the smaller one are too weak.
 
@@ -27,13 +27,12 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.instance.reduction import Groups
 from formulations.programs.limit_rows import LimitRows
-from solvers.closures.grids import PRICE_MARGIN, exponent_of, ldexp
+from solvers.closures.integer_objective import PRICE_MARGIN, exponent_of, ldexp
 from solvers.closures.subproblem import OpenPart, ParametricSubproblem, open_part
 from solvers.within.by_path import gain_of, row_within
-from solvers.within.core import KnapsackCore
+from solvers.within.core import KnapsackCore, Rates, RowUses, Surrogate
 from solvers.within.oracle import LagrangianOracle
 from solvers.within.params import WithinParams
-from solvers.within.rows import Rates, RowUses, Surrogate
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations import BrokenFileError
-from formulations.file_lock import FileLock, hidden_name
+from formulations.checkpoints import FileLock, hidden_name
 from formulations.instance.papers import two_trees
 from formulations.long_steps import timed_step
 from formulations.shown import Card, spread
@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOLDER = """
 import sys, time
 from pathlib import Path
-from formulations.file_lock import FileLock
+from formulations.checkpoints import FileLock
 with FileLock(Path(sys.argv[1])):
     print("locked", flush=True)
     time.sleep(600)

@@ -26,8 +26,8 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
-from solvers.closures.duals import bound_of_closure
 from solvers.closures.integer_objective import IntegerObjective
+from solvers.closures.min_cut import bound_of_closure
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.cluster.row_shard import RowShard
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from formulations import CapacityOverflowError, CostItems, ErrorComponent, NodeErrors, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status
-from formulations.instance.merging import merge_purchases
 from formulations.instance.numbers import PRODUCT_BITS
+from formulations.instance.usage_arcs import merge_purchases
 from proofs_checks import check_path
 from solvers import min_cut, pruning_path
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_tree

@@ -15,8 +15,7 @@ from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns, naive_columns, usage_columns
 from formulations.programs.linear_program import FOR_ALL, Block, Named, Names
-from formulations.programs.matrix import MATRICES
-from formulations.programs.sizes import model_size, nws15_bound, size_report
+from formulations.programs.matrix import MATRICES, model_size, nws15_bound, size_report
 from tests.formulations.models.test_models import options, takes
 from tests.instances import random_problem
 from tests.loops import looped

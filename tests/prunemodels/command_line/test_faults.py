@@ -25,7 +25,7 @@ import skops.io
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
-from formulations.file_lock import FileLock
+from formulations.checkpoints import FileLock
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -21,8 +21,7 @@ from prunemodels.evaluation.certified_budget import budget_for_confidence
 from prunemodels.evaluation.held_out import held_out_change, held_out_cost, on_other_rows
 from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.statements.change import SampleCost, change_of
-from prunemodels.statements.limit_uses import limit_uses
-from prunemodels.statements.wording import budget_verdict
+from prunemodels.statements.wording import budget_verdict, limit_uses
 from solvers.within import BUDGET_SOLVERS, best_breakpoint
 from tests.prunemodels.command_line.conftest import House, close, screen, told, written
 

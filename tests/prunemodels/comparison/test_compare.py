@@ -23,10 +23,9 @@ import prunemodels as pm
 from formulations.instance.papers import two_trees
 from prunemodels.command_line.programs import comparison_text
 from prunemodels.command_line.summary import plain
-from prunemodels.comparison import machine, processes
+from prunemodels.comparison import processes
 from prunemodels.comparison.compare import BUDGET_TYPES, TYPES, compare
-from prunemodels.comparison.machine import PeakMemory
-from prunemodels.comparison.processes import find_engine
+from prunemodels.comparison.processes import PeakMemory, find_engine
 from solvers import SOLVERS
 from solvers.price_sharing.run import Run
 from solvers.within import BUDGET_SOLVERS
@@ -348,8 +347,8 @@ def test_peak_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         np.ones(10_000_000).sum()
     assert peak.bytes is not None
     assert 79e6 < peak.bytes < 120e6
-    monkeypatch.setattr(machine, "STATUS", tmp_path / "absent" / "status")
-    monkeypatch.setattr(machine, "RESET", tmp_path / "absent" / "clear_refs")
+    monkeypatch.setattr(processes, "STATUS", tmp_path / "absent" / "status")
+    monkeypatch.setattr(processes, "RESET", tmp_path / "absent" / "clear_refs")
     with PeakMemory() as peak:
         pass
     assert peak.bytes == 0

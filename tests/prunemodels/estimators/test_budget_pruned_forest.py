@@ -26,8 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 import prunemodels as pm
 from prunemodels.estimators import BudgetPrunedForestClassifier, BudgetPrunedForestRegressor
-from prunemodels.evaluation.choosing import knee, one_se
-from prunemodels.evaluation.path import evaluate_path
+from prunemodels.evaluation.path import evaluate_path, knee, one_se
 from prunemodels.models.forests.training_rows import VERSION
 
 SMALL = RandomForestClassifier(8, max_depth=6, random_state=1)

@@ -17,8 +17,7 @@ from sklearn.model_selection import train_test_split
 import prunemodels as pm
 from prunemodels.estimators import PrunedForest, prune_forest
 from prunemodels.estimators.pruned_forest import feature_usage
-from prunemodels.evaluation.choosing import at_most, one_se
-from prunemodels.evaluation.path import evaluate_path
+from prunemodels.evaluation.path import at_most, evaluate_path, one_se
 from prunemodels.example import X_test, X_train, X_valid, costs, forest, y_test, y_train, y_valid
 from tests.instances import random_problem, way
 from tests.loops import looped

@@ -14,9 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import GradientBoostingClassifier
 
 import prunemodels as pm
-from prunemodels.evaluation.choosing import at_most, choose_row, knee, one_se
 from prunemodels.evaluation.curve import Learner, StagedLearner, TradeoffCurve, tradeoff_curve
-from prunemodels.evaluation.path import PathEvaluation, evaluate_path
+from prunemodels.evaluation.path import PathEvaluation, at_most, choose_row, evaluate_path, knee, one_se
 from prunemodels.other_libraries import boosted_path
 from prunemodels.points import falling_hull, furthest_corner
 from prunemodels.rivals.baselines import sub_forest_path

@@ -14,7 +14,7 @@ from formulations.instance.limit import Limit
 from formulations.programs.limit_rows import limit_rows
 from prunemodels.evaluation.held_out import held_out_cost
 from prunemodels.evaluation.tradeoffs import LimitsTradeoff, limits_tradeoff
-from prunemodels.statements.limit_uses import limit_uses
+from prunemodels.statements.wording import limit_uses
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.within.limits.cases import mean, prices, slow_uses, two_wards

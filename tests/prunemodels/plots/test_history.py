@@ -20,10 +20,10 @@ import prunemodels as pm
 from formulations import Solver
 from formulations.instance.papers import ERRORS, two_trees
 from prunemodels.cascades.evaluation import stops_of
-from prunemodels.plots.drawing import DRAWING
 from prunemodels.plots.exits import plot_exits
 from prunemodels.plots.history import plot_columns, plot_gaps, plot_history
-from prunemodels.plots.levels import NEVER_KEPT, plot_levels
+from prunemodels.plots.picture import DRAWING
+from prunemodels.plots.trees import NEVER_KEPT, plot_levels
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.primal_dual import primal_dual
 from tests.prunemodels.cascade_cases import KINDS, Kind, case, middle

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
-from prunemodels.evaluation.item_costs import ItemCost
+from prunemodels.evaluation.evaluate import ItemCost
 from prunemodels.report_page import pictures
 from prunemodels.report_page.facts import gather, half_width, item_counts, spread
 from tests.prunemodels.report_page.cases import Page, classifier

@@ -10,8 +10,8 @@ import prunemodels as pm
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
 from formulations.instance.tree_loss import TreeLoss
+from prunemodels.evaluation.evaluate import item_costs
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
-from prunemodels.evaluation.item_costs import item_costs
 from prunemodels.report_page.facts import UsageCounts, usage_counts
 from prunemodels.statements.change import SampleCost, change_of
 from prunemodels.statements.mean_bounds import paired_interval

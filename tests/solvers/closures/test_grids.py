@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.closures.grids import TOTAL_BITS, Grid
+from solvers.closures.integer_objective import TOTAL_BITS, Grid
 from tests.loops import looped
 
 

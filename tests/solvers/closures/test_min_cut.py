@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import solvers.closures.cut
 import solvers.closures.integer_objective
-import solvers.closures.preflow.closure as closure_module
+import solvers.closures.preflow as closure_module
 from formulations import CapacityOverflowError, InterruptedSolveError
 from formulations.errors import SolverFailedError
 from formulations.instance.papers import two_trees
@@ -32,7 +32,7 @@ from tests.loops import looped
 @looped("seed", range(12))
 def test_bounds_stay_true_on_a_coarse_grid(seed: int, rounded: bool, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a few bits instead of 61, lambda and prices are badly rounded; the bound is then loose, and still a bound."""
-    monkeypatch.setattr(solvers.closures.integer_objective, "TOTAL_BITS", bits)
+    monkeypatch.setattr(solvers.closures.integer_objective, "CAPACITY_BITS", bits)
     problem = random_problem(seed, rounded=rounded)
     for lam in (0, 0.0123456, 1 / 7, math.pi / 10):  # at 0 no price is rounded down, so gains rounded down show
         found, best = min_cut(problem, lam), brute_force(problem, lam)

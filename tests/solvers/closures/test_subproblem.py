@@ -18,11 +18,9 @@ from formulations.instance.reduction import Ties
 from formulations.programs.columns import naive_columns, usage_columns
 from proofs_checks import check_path, check_solution
 from solvers.brute_force import all_prunings, brute_force
-from solvers.closures.duals import integer_duals, proven_bound, zero_duals
 from solvers.closures.integer_objective import integer_objective
-from solvers.closures.level_sets import best_level_set
-from solvers.closures.min_cut import min_cut
-from solvers.closures.tree_levels import LevelTrees
+from solvers.closures.min_cut import integer_duals, min_cut, proven_bound, zero_duals
+from solvers.closures.tree_levels import LevelTrees, best_level_set
 from solvers.closures.tree_pass import best_tree_closures, choose, force
 from solvers.path.pruning_path import PathOptions, core_path
 from solvers.price_sharing import price_sharing

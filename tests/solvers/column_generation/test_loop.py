@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from formulations import Pruning, SolverFailedError, StopReason
-from solvers.column_generation.bundle import BundleMaster
+from solvers.column_generation.bundle import BundleMaster, SoftPrices
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
-from solvers.column_generation.history import Round
-from solvers.column_generation.loop import MasterAnswer, PricingAnswer, generate_columns, relative_gap
+from solvers.column_generation.loop import MasterAnswer, PricingAnswer, Round, generate_columns, relative_gap
 from solvers.column_generation.params import DEFAULTS
 from solvers.column_generation.pricing import Incumbent, TreePricing, TreePruning, columns_of
-from solvers.column_generation.soft_prices import SoftPrices
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import stump, twin_stumps

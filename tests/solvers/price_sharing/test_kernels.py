@@ -15,8 +15,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import PruningProblem
-from formulations.instance.merging import merge_purchases
-from formulations.instance.row_blocks import row_blocks, row_order
+from formulations.instance.routing import row_blocks, row_order
+from formulations.instance.usage_arcs import merge_purchases
 from solvers.closures.cut import CutSeconds
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.tree_pass import forced

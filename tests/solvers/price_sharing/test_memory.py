@@ -16,7 +16,7 @@ import prunemodels as pm
 from benchmarks.hepmass_like import events
 from formulations import PruningProblem, Status, StopReason
 from formulations import memory as free_memory
-from formulations.instance.row_blocks import BLOCK
+from formulations.instance.routing import BLOCK
 from formulations.memory import memory_free
 from proofs_checks import check_solution
 from solvers import min_cut, pruning_path

@@ -17,8 +17,7 @@ from proofs_checks import check_solution
 from solvers import brute_force
 from solvers.primal_dual import primal_dual
 from solvers.primal_dual.algorithm import Rule, Step
-from solvers.primal_dual.duals import Duals, StartRule
-from solvers.primal_dual.params import DEFAULTS, PrimalDualParams
+from solvers.primal_dual.duals import DEFAULTS, Duals, PrimalDualParams, StartRule
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas, twin_stumps

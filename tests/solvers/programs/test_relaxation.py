@@ -29,8 +29,8 @@ from prunemodels.example import problem as example
 from solvers import solve_model, solve_relaxation
 from solvers.brute_force import all_prunings
 from solvers.programs.build import build
-from solvers.programs.conflict import irreducible
 from solvers.programs.engines import LINEAR_ENGINES, highs
+from solvers.programs.linear_program import irreducible
 from solvers.programs.rounding import relaxation_bound
 from tests.instances import random_problem
 from tests.loops import looped

@@ -21,7 +21,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import InvalidInputError, PruningProblem, SolverFailedError, StopReason
 from formulations.instance.papers import two_trees
-from formulations.programs.sizes import model_size
+from formulations.programs.matrix import model_size
 from proofs_checks import check_solution
 from solvers import SOLVERS, child_process, pruning_path
 from solvers.child_process import Call, TimeIsOver, call_in_child, in_this_process, stays_here
@@ -36,7 +36,7 @@ from solvers.primal_dual import algorithm, primal_dual
 from solvers.programs import stoppable
 from solvers.programs.engines import highs
 from solvers.programs.params import PARAMS
-from solvers.within import BUDGET_SOLVERS, components, solve_lp1
+from solvers.within import BUDGET_SOLVERS, by_path, solve_lp1
 from tests.instances import random_grid
 from tests.loops import looped
 from tests.solvers.cases import instance, twin_stumps
@@ -264,7 +264,7 @@ def test_calls_stay_here_in_a_block_only() -> None:
 
 
 INTERRUPTS: list[tuple[Any, str, Callable[[], object], str]] = [
-    (components, "components_of", lambda: solve_lp1(two_trees(), 1), "while rounding LP1's optimum; nothing was changed"),
+    (by_path, "components_of", lambda: solve_lp1(two_trees(), 1), "while rounding LP1's optimum; nothing was changed"),
     (TreePricing, "price", lambda: dantzig_wolfe(two_trees(), 0.1, scheme=PLAIN), "during Dantzig-Wolfe"),
     (decomposition, "preflow_closure", lambda: pruning_path(two_trees()), "nothing was changed"),
     (FlowNetwork, "maximum_flow", lambda: closure_path(random_grid(3, 3)), "interrupted while computing the path"),

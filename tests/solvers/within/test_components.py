@@ -19,7 +19,7 @@ from solvers.brute_force import all_prunings
 from solvers.closures.subproblem import open_part
 from solvers.path.pruning_path import divide_and_conquer, pruning_path
 from solvers.within import best_breakpoint, best_within, brute_force_budget, call, relaxed_optimum, solve_lp1
-from solvers.within.components import components_of
+from solvers.within.by_path import components_of
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, path_by_parts, stump, twin_stumps

@@ -19,8 +19,7 @@ from formulations.answers.solution import Status, StopReason
 from formulations.instance.limit import Limit
 from solvers.within import METHODS, best_breakpoint, call, exact_budget, solve_limits
 from solvers.within.edge import edge_of
-from solvers.within.effort import Effort
-from solvers.within.params import WithinParams
+from solvers.within.params import Effort, WithinParams
 from solvers.within.solve import Method
 from solvers.within.windows import window_between
 from tests.loops import looped

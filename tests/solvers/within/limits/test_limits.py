@@ -17,13 +17,12 @@ from formulations import InvalidInputError, Pruning, PruningProblem
 from formulations.answers.solution import Status, StopReason
 from formulations.errors import SolverFailedError
 from formulations.instance.limit import Limit
-from formulations.programs.limit_matrix import MOST, integer_row, limit_matrix
-from formulations.programs.limit_rows import limit_rows, one_row
+from formulations.programs.limit_rows import MOST, integer_row, limit_matrix, limit_rows, one_row
 from proofs_checks import check_solution
 from solvers.brute_force import all_prunings
 from solvers.path.pruning_path import pruning_path
-from solvers.programs.budget_program import branch_within
 from solvers.within import best_within, brackets, integer_program_within, relaxed_optimum, solve_limits
+from solvers.within.by_programs import branch_within
 from solvers.within.oracle import LagrangianOracle
 from solvers.within.params import WithinParams
 from solvers.within.relaxation import relax

@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import SolverFailedError
-from formulations.instance.merging import starts_by_tail
+from formulations.instance.usage_arcs import starts_by_tail
 from solvers.closures.cut import Closure, ClosureProblem, Ties
-from solvers.closures.preflow.kernels import (
+from solvers.closures.preflow_kernels import (
     Adjacency,
     Flows,
     LabelWork,
