@@ -183,3 +183,27 @@ def test_folders_import_each_other_in_no_circle() -> None:
         order = list(TopologicalSorter(graph).static_order())  # raises for a circle, and names it
         if folder == "prunemodels":
             assert order.index("models") < order.index("stages") < order.index("on_demand") < order.index("cascades")
+
+
+def numbers(file: Path) -> list[str]:
+    """The names that a module gives to plain numbers."""
+    found = []
+    for node in ast.parse(file.read_text()).body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target if isinstance(node, ast.AnnAssign) else None
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        parts = [] if value is None else list(ast.walk(value))
+        counted = any(isinstance(n, ast.Constant) and type(n.value) in (int, float) for n in parts)
+        plain = all(
+            isinstance(n, ast.Constant | ast.UnaryOp | ast.BinOp | ast.operator | ast.unaryop | ast.Name | ast.expr_context)
+            for n in parts
+        )
+        if isinstance(target, ast.Name) and counted and plain:
+            found.append(target.id)
+    return found
+
+
+def test_numbers_that_tune_are_fields_of_records() -> None:
+    """Few numbers stand at the level of a module, where nobody can set, list or log them, and none under a name used twice."""
+    names = [name for file in FILES.values() for name in numbers(file)]
+    assert len(names) <= 120
+    assert sorted({name for name in names if names.count(name) > 1}) == []

@@ -296,7 +296,7 @@ def _sort_by_leaf(place, first, last, left, right, leaf_first, count, order, sta
         count[k] += 1
 
 
-BLOCK = 2**16
+BLOCK_ROWS = 2**16
 """B: the number of rows that two bytes can number. One float64 for each takes half a megabyte, less than a core's own cache."""
 
 
@@ -318,7 +318,7 @@ class RowBlocks:
 
 
 def row_blocks(
-    routing: Routing, tree_of: NDArray[np.int32], size: int = BLOCK, rows: NDArray[np.int32] | None = None
+    routing: Routing, tree_of: NDArray[np.int32], size: int = BLOCK_ROWS, rows: NDArray[np.int32] | None = None
 ) -> RowBlocks:
     """Cut a routing into blocks of at most `size` <= 65,536 rows.
 

@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from formulations.answers.limited_solution import LP1Relaxation
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import Solution, open_share
+from formulations.answers.solution import ROUNDING, Solution, open_share
 from formulations.arguments import Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
@@ -61,9 +61,6 @@ BUDGET_TYPES = _typed(
     "budget solver:str status:str stopped:str value dual integral:boolean bound error gap relative_gap " + LAST.format("")
 )
 """The columns of the table for budgets and their types."""
-
-ROUNDING = 1e-9
-"""The excess of a bound over a value that rounding explains, relative to the error of the all-roots forest."""
 
 
 @checked

@@ -25,7 +25,7 @@ from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.evaluation.tradeoffs import BudgetTradeoff, budget_tradeoff
 from prunemodels.models.tree_model import HoldsModel, HowPruned
-from prunemodels.points import ROUNDING
+from prunemodels.points import SAME_POINT
 from prunemodels.statements.change import HeldOutChange, small_increase
 from prunemodels.statements.wording import amount, asked_for, count, error, transferable
 from solvers.path.pruning_path import pruning_path
@@ -314,7 +314,7 @@ class PrunedForest(Shown, HoldsModel):
     def _worth(self, seen: HeldOutChange) -> list[str]:
         """Say where an answer that costs nothing errs as little, and what may keep more of the forest where the error rose."""
         constant = self._one_answer()
-        if constant is not None and seen.error_after.mean >= constant * (1 - ROUNDING):
+        if constant is not None and seen.error_after.mean >= constant * (1 - SAME_POINT):
             known = f"One answer for everybody, which costs nothing, errs {error(constant, seen.measure)}"
             if seen.error_before.mean >= constant:
                 return [f"{known}: on these examples the unpruned forest is of no use, either."]

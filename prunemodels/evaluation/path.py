@@ -51,7 +51,7 @@ from prunemodels.evaluation.params import PARAMS
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
-from prunemodels.points import ROUNDING
+from prunemodels.points import SAME_POINT
 from prunemodels.statements.mean_bounds import LEAST, Effective, effective_rows, squared_weights
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _sweep_path(path: NestedPrunings, X: Any, y: Any, sample_weight: ArrayLike |
     costs, once, losses = sweep.run(0, with_costs=True)
     w, n = weights[counted], len(counted)
     paid, error = costs[:, 0] / w.sum(), losses[:, 0] / w.sum()
-    best = int(np.flatnonzero(error[1:] <= error[1:].min() * (1 + ROUNDING))[-1])
+    best = int(np.flatnonzero(error[1:] <= error[1:].min() * (1 + SAME_POINT))[-1])
     to_best = sweep.run(best + 1, with_costs=False)[2]
     to_best[best + 1] = 0.0  # the best row minus itself: anything but 0 is rounding
     cost = paid + once
@@ -358,7 +358,7 @@ def at_most(evaluation: PathEvaluation, max_error_increase: float) -> int | None
     >>> print(f"cost {seen.cost[row]:.2f}, error {seen.error[row]:.3f} instead of {seen.unpruned_error:.3f}")
     cost 13.49, error 0.060 instead of 0.040
     """
-    good = np.flatnonzero(evaluation.increase <= max_error_increase + ROUNDING * evaluation.unpruned_error)
+    good = np.flatnonzero(evaluation.increase <= max_error_increase + SAME_POINT * evaluation.unpruned_error)
     return int(good[-1]) if good.size else None
 
 

@@ -22,7 +22,7 @@ from formulations.instance.limit import SIZES, Limit, members_of, meter_of
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
 from formulations.shown import is_rate
-from prunemodels.points import ROUNDING
+from prunemodels.points import SAME_POINT
 from prunemodels.statements.mean_bounds import Effective, MeanInterval, effective_rows, mean_interval
 
 MINUS = "\u2212"
@@ -166,7 +166,7 @@ class LimitUse(Effective):
     @property
     def is_over(self) -> bool:
         """Whether these examples use more than the limit, beyond what rounding explains."""
-        return self.use > self.at_most * (1 + ROUNDING)
+        return self.use > self.at_most * (1 + SAME_POINT)
 
     @property
     def interval(self) -> str:
@@ -213,7 +213,7 @@ def _use(usage: Usage, kept: NDArray[np.bool_], limit: Limit, name: str, confide
     metered = replace(usage, costs=items, evaluation=meter.evaluation, charges=charges_of(ensemble, items))
     largest = metered.largest_row_cost(kept)
     used, weight = np.minimum(metered.row_costs(kept)[members], largest), usage.weights[members]
-    at_most = float(exact(limit.at_most, name)) * (1 + ROUNDING)
+    at_most = float(exact(limit.at_most, name)) * (1 + SAME_POINT)
     exceeding = float(weight[used + fixed > at_most].sum() / weight.sum())
     if limit.each:
         return LimitUse(limit, fixed + float(used.max()), none, none, exceeding, len(used), effective_rows(weight))

@@ -39,10 +39,10 @@ from formulations.instance.usage import ForestUsage
 TOTAL_BITS = 60
 """Bits of the sum of all profits, and of the sum of all prices, on a grid."""
 
-MARGIN = 2.0**-48
+PRODUCT_MARGIN = 2.0**-48
 """(2): more than floating point may have added to a product of lambda, a price and a weight, as a share of it."""
 
-PRICE_MARGIN = 1.0 - MARGIN
+PRICE_MARGIN = 1.0 - PRODUCT_MARGIN
 """What is left of a price without that."""
 
 
@@ -67,7 +67,7 @@ class Grid:
         charge: NDArray[np.float64],
         price: NDArray[np.float64],
         lost: NDArray[np.float64],
-        margin: float = MARGIN,
+        margin: float = PRODUCT_MARGIN,
     ) -> Grid:
         """The grid for splits that earn `gain` and are charged `charge` beforehand, and for purchases at `price`.
 

@@ -123,13 +123,6 @@ def _soft_prices(first, node, price, score, charge, by_node):  # type: ignore[no
     return value
 
 
-LARGEST_STEP = 1e100
-"""gamma grows to this at most; products with it do not overflow."""
-
-ROUNDING = 1e-14
-"""Relative rounding error of F. Near the optimum a step may change (6) by less."""
-
-
 class Bundle:
     """The model (4), its centre, and the solver of (6).
 
@@ -212,9 +205,9 @@ class Bundle:
             new_value = float(cost @ moved) + smooth / self.eta
             self.evaluations += 1
             # Armijo's rule: accept the step and lengthen the next one, or shorten it
-            if new_value <= value - 1e-4 * float((alpha - moved) @ g) + ROUNDING * abs(smooth) / self.eta:
+            if new_value <= value - 1e-4 * float((alpha - moved) @ g) + self.params.rounding * abs(smooth) / self.eta:
                 alpha, y, by_node, value = moved, new_y, new_by_node, new_value
-                gamma = min(1.5 * gamma, LARGEST_STEP)
+                gamma = min(1.5 * gamma, self.params.largest_step)
             elif np.array_equal(moved, alpha):
                 break
             else:

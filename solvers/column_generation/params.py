@@ -24,6 +24,10 @@ class ColumnParams:
         while the centre has no bound, (3) is solved until it can fall by at most this part of the mixture's cost.
     inner_steps
         the most evaluations of (3) in one solve.
+    largest_step
+        gamma of (7) grows to this at most; products with it do not overflow.
+    rounding
+        relative rounding error of F. Near the optimum a step may change (3) by less.
     new_weight
         the first weight of a new column in its tree's mixture.
     most_idle, most_refined
@@ -43,6 +47,8 @@ class ColumnParams:
     inner_gap: float = 0.1
     first_gap: float = 1e-3
     inner_steps: int = 60
+    largest_step: float = 1e100
+    rounding: float = 1e-14
     new_weight: float = 0.1
     most_idle: int = 100
     most_refined: int = 1000

@@ -32,7 +32,7 @@ from formulations.errors import CapacityOverflowError, InvalidInputError, Solver
 from formulations.instance.problem import PruningProblem
 from formulations.programs.shortest_path import TreeNetwork, tree_networks
 
-MOST_BITS = 62
+LENGTH_BITS = 62
 """Sums of costs must stay below 2^62, because OR-Tools uses int64."""
 
 BATCH = 512
@@ -228,7 +228,7 @@ def _finest(network: TreeNetwork, size: NDArray[np.float64], n_boundaries: int) 
         raise CapacityOverflowError(
             f"tree {network.tree}: costs up to {peak:.3g} add up to more than a float64 holds; scale them down"
         )
-    room = MOST_BITS - 2 - 2 * math.ceil(math.log2(n_boundaries + 3))
+    room = LENGTH_BITS - 2 - 2 * math.ceil(math.log2(n_boundaries + 3))
     return room - math.frexp(peak)[1]
 
 

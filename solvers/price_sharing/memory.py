@@ -25,7 +25,7 @@ from fractions import Fraction
 from formulations.answers.solution import StopReason, what_memory_left_open
 from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
-from formulations.instance.routing import BLOCK
+from formulations.instance.routing import BLOCK_ROWS
 from formulations.memory import memory_free, readable
 from solvers.price_sharing.params import SharingParams
 
@@ -78,7 +78,7 @@ def memory_needed(*, rows: int, trees: int, nodes: int, items: int, features: in
     >>> print(f"{needs.total / 1e9:.1f} GB, of which the table of rows {needs.table / 1e9:.1f} GB")
     0.8 GB, of which the table of rows 0.0 GB
     """
-    n_blocks = max(1, -(-rows // BLOCK))
+    n_blocks = max(1, -(-rows // BLOCK_ROWS))
     return MemoryNeeds(
         table=4 * rows * features,
         routing=24 * rows + (0 if on_disk else 4 * rows * trees),

@@ -198,7 +198,7 @@ def surrogate_prices(uses: RowUses, direction: NDArray[np.float64]) -> Surrogate
 ONE_ROW = Surrogate(np.ones(1), Fraction(1))
 """Of a core with a single limit, whose prices are its own."""
 
-MOST_PAIRS = 5_000_000
+MOST_USES = 5_000_000
 """Single limits are looked at where there are no more pairs of a split or purchase and a limit, for memory's sake."""
 
 
@@ -310,7 +310,7 @@ class KnapsackCore(ParametricSubproblem):
         """(3): whether each split fits with all that is above it; bool, shape (k,)."""
         fit: NDArray[np.bool_] = np.asarray(chain_sums(self.parent, self.own_cost()) <= self.room)
         uses = self.uses
-        if uses is not None and self.nodes.size * uses.room.size <= MOST_PAIRS:
+        if uses is not None and self.nodes.size * uses.room.size <= MOST_USES:
             own = uses.own(self.tail, self.head).toarray()
             for r in range(uses.room.size):
                 fit &= chain_sums(self.parent, own[:, r].copy()) <= uses.room[r] + uses.same[r]

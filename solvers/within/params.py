@@ -93,6 +93,8 @@ class WithinParams:
 
     relaxation_gap
         the relative gap at which the multipliers of several limits are good enough.
+    relaxation_rounding
+        what floating point may hide of this gap, as a share of the error of the all-roots forest.
     relaxation_rounds
         the most closures of one relaxation. With a few limits ten to fifty are enough.
     smoothing
@@ -150,6 +152,7 @@ class WithinParams:
     seed: int = 0
 
     relaxation_gap: float = 1e-9
+    relaxation_rounding: float = 1e-13
     relaxation_rounds: int = 500
     smoothing: float = 0.15
     inexact: float = 0.03

@@ -41,9 +41,6 @@ from solvers.within.core import KnapsackCore
 from solvers.within.edge import BudgetEdge
 from solvers.within.oracle import LagrangianOracle, OraclePruning
 
-ROUNDING = 1e-13
-"""What floating point may hide, as a share of the error of the all-roots forest."""
-
 LEAST_UNIT = 1e-9
 """Rows of the master are in units of their limits, or of this share of the largest use of a column."""
 
@@ -194,7 +191,7 @@ def relax(oracle: LagrangianOracle, *, deadline: float = math.inf) -> LimitsRela
         master.enrich()
         span = max(roots - best.bound, 1e-300)
         open_gap = (master.value - best.bound) / span
-        if open_gap <= params.relaxation_gap or master.value - best.bound <= ROUNDING * roots:
+        if open_gap <= params.relaxation_gap or master.value - best.bound <= params.relaxation_rounding * roots:
             new = master.broken()
             if new.size == 0:
                 break
@@ -221,7 +218,7 @@ def relax(oracle: LagrangianOracle, *, deadline: float = math.inf) -> LimitsRela
     return LimitsRelaxation(value, best, master.mu, master.mixture(), tuple(master.columns), rounds, stopped)
 
 
-LEAST = 1e-9
+LEAST_MULTIPLIER = 1e-9
 """Multipliers below this share of the largest, each times its limit's room, count as 0."""
 
 
@@ -281,7 +278,7 @@ def best_direction(core: KnapsackCore, columns: tuple[ClosureColumn, ...], gain_
         return None
     mu = mixture.mu
     size = mu * np.abs(core.uses.room)
-    mu[size <= LEAST * size.max(initial=0.0)] = 0.0
+    mu[size <= LEAST_MULTIPLIER * size.max(initial=0.0)] = 0.0
     return mu * core.uses.scale * float(gain_unit) if mu.any() else None
 
 

@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeRegressor
 from formulations import BrokenFileError, InvalidInputError, memory
 from formulations.instance import routing as module
 from formulations.instance.chunked_routing import ChunkedRouting
-from formulations.instance.routing import BLOCK, Routing, as_rows, leaves_of, route, row_blocks, row_order
+from formulations.instance.routing import BLOCK_ROWS, Routing, as_rows, leaves_of, route, row_blocks, row_order
 from formulations.memory import scratch_array
 from prunemodels.models.forests.reading import read_forest
 from tests.instances import Node, ensemble_of, random_problem, random_tree, way
@@ -124,7 +124,7 @@ def test_threads_may_route_at_once() -> None:
 
 @pytest.mark.parametrize("ordered", [False, True])
 @looped("seed", range(12))
-@looped("size", [1, 2, 5, BLOCK])
+@looped("size", [1, 2, 5, BLOCK_ROWS])
 def test_the_blocks_of_a_node_together_are_its_rows(seed: int, size: int, ordered: bool) -> None:
     """(2) of `formulations.instance.routing`: block by block, the rows of every node, and as many blocks as there must be.
 

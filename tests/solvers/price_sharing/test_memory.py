@@ -16,7 +16,7 @@ import prunemodels as pm
 from benchmarks.hepmass_like import events
 from formulations import PruningProblem, Status, StopReason
 from formulations import memory as free_memory
-from formulations.instance.routing import BLOCK
+from formulations.instance.routing import BLOCK_ROWS
 from formulations.memory import memory_free
 from proofs_checks import check_solution
 from solvers import min_cut, pruning_path
@@ -61,7 +61,7 @@ def test_the_formula_by_hand() -> None:
     assert (needs.blocks, needs.run) == (2 * 21 + 88 + 28, 51 * 11 + 42 + 84)
     assert needs.total == 140 + 252 + 1155 + 158 + 687
     assert memory_needed(rows=7, trees=3, nodes=11, items=2).table == 0
-    one, two = (memory_needed(rows=n, trees=1, nodes=100, items=1).blocks for n in (BLOCK, BLOCK + 1))
+    one, two = (memory_needed(rows=n, trees=1, nodes=100, items=1).blocks for n in (BLOCK_ROWS, BLOCK_ROWS + 1))
     assert two - one == 2 + 800 + 4
 
 
