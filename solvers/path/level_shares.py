@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,8 @@ from formulations.compiled import njit
 from formulations.instance.problem import Core
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.params import SharingParams
-from solvers.price_sharing.remaining import all_open
-from solvers.price_sharing.shares import in_threads, portions
+from solvers.price_sharing.remaining import all_open, price_for_row, price_once
+from solvers.price_sharing.shares import OwnRows, in_threads, portions, rows_in_block, slice_charges
 
 NONE: NDArray[np.bool_] = np.zeros(0, dtype=bool)
 
@@ -50,24 +50,6 @@ class SharedArcs:
     def room(cls, count: int) -> Self:
         """Room for so many."""
         return cls(np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64))
-
-
-class OwnRows(NamedTuple):
-    """The rows of each slice in each block whose purchase is of the split's level.
-
-    Parameters
-    ----------
-    number
-        int32, shape (blocks, slices): how many.
-    first
-        int64, the same shape: where those of a slice begin in `place`, if they are some of its rows and not all.
-    place
-        uint16: places in the block.
-    """
-
-    number: NDArray[np.int32]
-    first: NDArray[np.int64]
-    place: NDArray[np.uint16]
 
 
 class LevelShares:
@@ -98,13 +80,11 @@ class LevelShares:
         params: SharingParams,
     ) -> None:
         ints = problem.numbers
-        self.remaining = all_open(IntegerPrices(problem.usage, ints.price, ints.weight, None), is_open)
+        self.remaining = all_open(IntegerPrices(problem.usage, ints.price << bits, ints.weight, None), is_open)
         self.nodes, self.threads = self.remaining.nodes, portions(self.remaining, params)
-        self.level, self.highest, self.bits, self.pool = level[self.nodes], highest, bits, pool
+        self.level, self.highest, self.pool = level[self.nodes], highest, pool
         shape = problem.usage.row_blocks.n_blocks, self.remaining.slices.item.size
-        self.own = self._own_rows(
-            OwnRows(np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int64), np.zeros(0, np.uint16))
-        )
+        self.own = self._own_rows(OwnRows.of(*shape))
 
     def _own_rows(self, own: OwnRows) -> OwnRows:
         """Count the rows of all slices, and write down those of slices that are partly at the level of their purchases."""
@@ -121,15 +101,8 @@ class LevelShares:
         return own
 
     def rough_charges(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(2) up to rounding, in integer prices, several times as fast."""
-        remaining, threads = self.remaining, self.threads
-        charge = [np.zeros(weight.size) for _ in threads]
-        given = remaining.blocked_usage, remaining.prices, self.own, weight
-        in_threads(self.pool, [partial(_charge, *given, *each) for each in zip(charge, threads, strict=True)])
-        for other in charge[1:]:
-            charge[0] += other
-        charge[0] *= weight
-        return charge[0]
+        """(2) up to rounding, in 2^-bits integer prices, several times as fast."""
+        return slice_charges(self.remaining, weight, self.threads, self.pool, self.own)
 
     def charges(self, weight: NDArray[np.float64]) -> NDArray[np.int64]:
         """(2) for weights of shape (k,), in 2^-bits integer prices."""
@@ -160,7 +133,7 @@ class LevelShares:
         charge = [np.zeros(k, dtype=np.int64) for _ in threads]
         balance = [np.zeros((k, each), dtype=np.int64) for _ in threads]
         found = [np.full((k, each), -1, dtype=np.int64) for _ in threads]
-        given = remaining.blocked_usage, remaining.prices, self.bits, self.own, weight, selected
+        given = remaining.blocked_usage, remaining.prices, self.own, weight, selected
         sums = zip(charge, balance, found, arcs[: len(threads)], threads, strict=True)
         works = [partial(_share, *given, c, b, f, a.arrays(), portion) for c, b, f, a, portion in sums]
         counts = in_threads(self.pool, works)
@@ -209,66 +182,11 @@ def _own(usage, level, highest, own, portion):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _charge(usage, prices, own, weight, charge, portion):  # type: ignore[no-untyped-def]
-    """(2) without the splits' own weights, in floating point."""
-    item, split, begins, nodes, tree_of, start, stop, order, rows, size, once = usage
-    _, item_price, row_weight, once_price, _ = prices
-    count, first_own, own_place = own
-    n_rows = order.shape[1]
-    places = order.reshape(order.size)
-    total = np.empty(min(size, n_rows))
-    for b in range(portion.block, portion.last_block):
-        block_rows = rows[b * size : min((b + 1) * size, n_rows)]
-        for g in range(portion.item, portion.last_item):
-            begin, end = begins[g], begins[g + 1]
-            m = item[begin]
-            if once[m]:
-                total_weight = 0.0
-                for k in range(begin, end):
-                    total_weight += weight[split[k]] * count[b, k]
-                for k in range(begin, end):
-                    if count[b, k] > 0:
-                        charge[split[k]] += once_price[m] / total_weight
-                continue
-            # the weights of the users of each row's purchase
-            total[:] = 0.0
-            for k in range(begin, end):
-                n_own, h, w = count[b, k], nodes[split[k]], weight[split[k]]
-                partly = n_own < stop[b, h] - start[b, h]
-                users = own_place if partly else places
-                p = first_own[b, k] if partly else tree_of[h] * n_rows + b * size + start[b, h]
-                for q in range(p, p + n_own):
-                    total[users[q]] += w
-            # what a unit of weight pays
-            price = float(item_price[m])
-            for i in range(block_rows.shape[0]):
-                total[i] = price * row_weight[block_rows[i]] / total[i] if total[i] > 0.0 else 0.0
-            # the sum over the rows of each split
-            for k in range(begin, end):
-                n_own, h = count[b, k], nodes[split[k]]
-                partly = n_own < stop[b, h] - start[b, h]
-                users = own_place if partly else places
-                p = first_own[b, k] if partly else tree_of[h] * n_rows + b * size + start[b, h]
-                # two sums, so that no addition waits for the one before
-                a = c = 0.0
-                q, final = p, p + n_own
-                while q + 2 <= final:
-                    a += total[users[q]]
-                    c += total[users[q + 1]]
-                    q += 2
-                if q < final:
-                    a += total[users[q]]
-                charge[split[k]] += a + c
-    return 0
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _share(  # type: ignore[no-untyped-def]
-    usage, prices, bits, own, weight, selected, charge, balance, found, arcs, portion
+    usage, prices, own, weight, selected, charge, balance, found, arcs, portion
 ):
     """Sums of weights, then shares, item by item and block by block. Returns the number of arcs that there are to write."""
     item, split, begins, _, _, _, _, order, rows, size, once = usage
-    _, item_price, row_weight, once_price, _ = prices
     tail, head, share = arcs
     n_rows = order.shape[1]
     room = min(size, n_rows)
@@ -292,7 +210,7 @@ def _share(  # type: ignore[no-untyped-def]
                     total[i] += weight[u]
                     owner[i] = u
             for r in range(payers.shape[0]):
-                left[r] = (once_price[m] if once[m] else item_price[m] * row_weight[payers[r]]) << bits
+                left[r] = price_once(prices, m) if once[m] else price_for_row(prices, m, payers[r])
                 total[r] = float(left[r]) / total[r] * SHARE_MARGIN if total[r] > 0.0 else 0.0
             for k in range(begin, end):
                 u = split[k]
@@ -302,7 +220,7 @@ def _share(  # type: ignore[no-untyped-def]
                     left[i] -= part
                     charge[u] += part
                     if found.shape[1] > 0:
-                        price = (once_price[m] if once[m] else item_price[m] * row_weight[payers[i]]) << bits
+                        price = price_once(prices, m) if once[m] else price_for_row(prices, m, payers[i])
                         both, r = min(part, price - part), payers[i] % found.shape[1]
                         if both > balance[u, r]:
                             balance[u, r] = both
@@ -319,12 +237,7 @@ def _share(  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _users(usage, own, b, k, one):  # type: ignore[no-untyped-def]
     """The rows of slice k in block b whose purchases are of the split's level, as places in the block."""
-    item, split, _, nodes, tree_of, start, stop, order, _, size, once = usage
-    count, first_own, own_place = own
-    n_own, h = count[b, k], nodes[split[k]]
-    if once[item[k]]:
-        return one[:n_own]
-    if n_own < stop[b, h] - start[b, h]:
-        return own_place[first_own[b, k] : first_own[b, k] + n_own]
-    p = tree_of[h] * order.shape[1] + b * size + start[b, h]
-    return order.reshape(order.size)[p : p + n_own]
+    if usage.once[usage.item[k]]:
+        return one[: own.number[b, k]]
+    listed, first, last = rows_in_block(usage, own, b, k)
+    return own.place[first:last] if listed else usage.order.reshape(usage.order.size)[first:last]

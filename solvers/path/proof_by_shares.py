@@ -40,7 +40,7 @@ class _State:
     params: PathParams
     parent: NDArray[np.int32]  # int32, shape (k,): places of the parents in the same block, -1 at tops
     profit: NDArray[np.int64]  # int64, shape (k,): what splits earn at their own breakpoint before they are charged
-    rate: NDArray[np.float64]  # float64, shape (k,): units of `profit` for an integer price
+    rate: NDArray[np.float64]  # float64, shape (k,): units of `profit` for a 2^-bits integer price
     # score, stepped: float32, shape (k,).
     score: NDArray[np.float32]
     stepped: NDArray[np.float32]
@@ -54,7 +54,7 @@ class _State:
         return group_weights(self.score, highest[level])
 
     def step(self, k: int, charge: NDArray[np.float64]) -> None:
-        """Round k = 1, 2, ... from charges in integer prices."""
+        """Round k = 1, 2, ... from charges in 2^-bits integer prices."""
         pays = charge * self.rate
         if self.trees is None:
             middle, one_thread = self.shares.remaining.middle, self.params.sharing.one_thread_splits
@@ -160,7 +160,7 @@ class ProofByShares:
             self.params,
             np.where((parent >= 0) & (level[parent] == level), parent, np.int32(-1)),
             np.rint(profit * scale).astype(np.int64),
-            ratio * scale,
+            ratio * (scale / 2**self.bits),
             score,
             stepped,
         )

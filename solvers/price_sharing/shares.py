@@ -7,7 +7,7 @@ The price of a purchase j is shared among the open splits that need it. Split u 
 so every state is dual feasible. The trees need to know only the charges  c_u = exp(s_u) sum over j of price_j / Z_j. One number a
 split is the whole state, since exp(s_u) is the same for all purchases of a split. The passes go item by item, so that they hold Z
 as one number a row, or a class of rows. They read usage in one of two forms: merged lists (`solvers.price_sharing.merged_usage`),
-or slices of the routing as they are.
+or slices of the routing as they are. Where only some users of a purchase pay for it, slices have their `OwnRows`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,32 @@ WIDEST = 600.0
 
 SMALLEST_WEIGHT = 1e-200
 """Smaller weights count as 0, and none is larger than 1e200: prices would leave the range of a float."""
+
+
+class OwnRows(NamedTuple):
+    """The rows of each slice in each block whose purchases the slice's split helps to pay for; without `number`: all rows.
+
+    Parameters
+    ----------
+    number
+        int32, shape (blocks, slices): how many.
+    first
+        int64, the same shape: where those of a slice begin in `place`, if they are some of its rows and not all.
+    place
+        uint16: places in the block.
+    """
+
+    number: NDArray[np.int32]
+    first: NDArray[np.int64]
+    place: NDArray[np.uint16]
+
+    @classmethod
+    def of(cls, *shape: int) -> Self:
+        """Room for so many blocks and slices."""
+        return cls(np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int64), np.zeros(0, dtype=np.uint16))
+
+
+ALL_ROWS = OwnRows.of(0, 0)
 
 
 class Sharing:
@@ -81,13 +107,9 @@ class Sharing:
     def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
         """c_u by (1), up to rounding, in the unit of the integer prices; shape (k,)."""
         weight = weights_of(score)
-        parts: list[Callable[[NDArray[np.float64]], None]]
         if self.merged is None:
-            usage, prices = self.remaining.blocked_usage, self.remaining.prices
-            parts = [partial(_share_slices, usage, prices, weight, portion) for portion in portions(self.remaining, self.params)]
-        else:
-            parts = [partial(_share_classes, lists, weight) for lists in self.merged]
-        charge = self._sum(parts, weight.size, np.float64)
+            return slice_charges(self.remaining, weight, portions(self.remaining, self.params), self.pool)
+        charge = _total(self.pool, [partial(_share_classes, lists, weight) for lists in self.merged], weight.size, np.float64)
         charge *= weight
         return charge
 
@@ -96,15 +118,7 @@ class Sharing:
         if self.merged is None:
             return paid_at(self.remaining, level, top)
         parts = [partial(_bill_classes, lists, level) for lists in self.merged]
-        return [int(bill) for bill in self._sum(parts, top + 1, np.int64)]
-
-    def _sum(self, parts: Sequence[Callable[[NDArray[Any]], None]], size: int, dtype: type) -> NDArray[Any]:
-        """The sum of what the parts add to an array of zeros each."""
-        sums: list[NDArray[Any]] = [np.zeros(size, dtype=dtype) for _ in parts]
-        in_threads(self.pool, [partial(part, total) for part, total in zip(parts, sums, strict=True)])
-        for other in sums[1:]:
-            sums[0] += other
-        return sums[0]
+        return [int(bill) for bill in _total(self.pool, parts, top + 1, np.int64)]
 
     def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
         """Integers that are at most the c_u of some feasible shares, whatever floating point did to `charges`.
@@ -128,6 +142,15 @@ def in_threads(pool: ThreadPoolExecutor, works: Sequence[Callable[[], T]]) -> li
     return [*(other.result() for other in others), last]
 
 
+def _total(pool: ThreadPoolExecutor, parts: Sequence[Callable[[NDArray[Any]], None]], size: int, dtype: type) -> NDArray[Any]:
+    """The sum of what the parts add to an array of zeros each."""
+    sums: list[NDArray[Any]] = [np.zeros(size, dtype=dtype) for _ in parts]
+    in_threads(pool, [partial(part, total) for part, total in zip(parts, sums, strict=True)])
+    for other in sums[1:]:
+        sums[0] += other
+    return sums[0]
+
+
 class Portion(NamedTuple):
     """What one thread passes over: blocks of rows, and items by their places in `Slices.begins`, each up to before the last."""
 
@@ -146,6 +169,20 @@ def portions(remaining: Remaining, params: SharingParams) -> list[Portion]:
         return [Portion(0, 1, first, last) for first, last in pairwise(s.parts)]
     half = (n_blocks + 1) // 2
     return [Portion(0, half, 0, s.parts[-1]), Portion(half, n_blocks, 0, s.parts[-1])]
+
+
+def slice_charges(
+    remaining: Remaining,
+    weight: NDArray[np.float64],
+    threads: Sequence[Portion],
+    pool: ThreadPoolExecutor,
+    own: OwnRows = ALL_ROWS,
+) -> NDArray[np.float64]:
+    """c_u by (1) from slices as they are, up to rounding; `weight` is exp(s_u) times any factor that a purchase's users share."""
+    given = remaining.blocked_usage, remaining.prices, own, weight
+    charge = _total(pool, [partial(_share_slices, *given, portion) for portion in threads], weight.size, np.float64)
+    charge *= weight
+    return charge
 
 
 def weights_of(score: NDArray[Any]) -> NDArray[np.float64]:
@@ -207,45 +244,60 @@ def _share_classes(lists, weight, charge):  # type: ignore[no-untyped-def]
             charge[split[e]] += (a + b) + (c + d)
 
 
+@njit(cache=True, nogil=True)
+def rows_in_block(usage, own, b, k):  # type: ignore[no-untyped-def]
+    """The rows of slice k in block b for which its split pays: whether `own` lists their places, and their range in that list.
+
+    If not, they are a range of all of the trees' rows.
+    """
+    h = usage.node[usage.split[k]]
+    n_users = usage.stop[b, h] - usage.start[b, h]
+    if own.number.shape[0] > 0 and own.number[b, k] < n_users:
+        return True, own.first[b, k], own.first[b, k] + own.number[b, k]
+    first = usage.tree_of[h] * usage.order.shape[1] + b * usage.size + usage.start[b, h]
+    return False, first, first + n_users
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share_slices(usage, prices, weight, portion, charge):  # type: ignore[no-untyped-def]
+def _share_slices(usage, prices, own, weight, portion, charge):  # type: ignore[no-untyped-def]
     """Add the sums of price / Z over some slices in some blocks of rows; 0 where it is paid, or its users' weights are 0."""
-    item, split, begins, node, tree_of, start, stop, order, rows, size, once = usage
+    item, split, begins, _, _, _, _, order, rows, size, once = usage
     n_rows = order.shape[1]
-    places = order.reshape(order.size)
+    places, own_places = order.reshape(order.size), own.place
     rate = np.empty(min(size, n_rows))
     omega = np.empty(rate.shape[0])
-    # of an item in a block: its users, and where their rows stand in `places`
+    # of an item in a block: its users, and where their rows stand in `places`, or in `own_places`
     most = begins[portion.last_item] - begins[portion.item]
     user, first, last = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    listed = np.empty(most, dtype=np.bool_)
     for b in range(portion.block, portion.last_block):
         block_rows = rows[b * size : min((b + 1) * size, n_rows)]
         for i in range(block_rows.shape[0]):
             omega[i] = prices.weight[block_rows[i]]
         for g in range(portion.item, portion.last_item):
             m = item[begins[g]]
-            # an item that is paid once is one purchase, which the first block deals with
-            if once[m]:
-                if b == 0:
-                    _share_once(split[begins[g] : begins[g + 1]], price_once(prices, m), weight, charge)
-                continue
-            # the item's users in this block, and their arcs
+            # the item's users in this block, and their arcs; an item that is paid once is one purchase, as if of the first block
             count = arcs = 0
             for k in range(begins[g], begins[g + 1]):
-                h = node[split[k]]
-                n_users = stop[b, h] - start[b, h]
-                if n_users > 0:
+                if once[m]:
+                    listed[count], first[count], last[count] = False, 0, b == 0 and (own.number.shape[0] == 0 or own.number[0, k])
+                else:
+                    listed[count], first[count], last[count] = rows_in_block(usage, own, b, k)
+                if last[count] > first[count]:
                     user[count] = split[k]
-                    first[count] = tree_of[h] * n_rows + b * size + start[b, h]
-                    last[count] = first[count] + n_users
-                    arcs += n_users
+                    arcs += last[count] - first[count]
                     count += 1
-            # row by row, or only the rows that the arcs meet
             users = user[:count]
-            if arcs * ROWS_PER_ARC < block_rows.shape[0]:
-                _share_few(m, places, users, first, last, rate, block_rows, prices, weight, charge)
+            if once[m]:
+                _share_once(users, price_once(prices, m), weight, charge)
+            # row by row, or only the rows that the arcs meet
+            elif arcs * ROWS_PER_ARC < block_rows.shape[0]:
+                _share_few(m, places, own_places, users, listed, first, last, rate, block_rows, prices, weight, charge)
             else:
-                _share_all(m, places, users, first, last, rate[: block_rows.shape[0]], block_rows, prices, omega, weight, charge)
+                _share_all(
+                    m, places, own_places, users, listed, first, last, rate[: block_rows.shape[0]], block_rows, prices, omega,
+                    weight, charge,
+                )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
@@ -260,13 +312,17 @@ def _share_once(users, price, weight, charge):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share_all(m, places, users, first, last, rate, block_rows, prices, omega, weight, charge):  # type: ignore[no-untyped-def]
+def _share_all(  # type: ignore[no-untyped-def]
+    m, places, own_places, users, listed, first, last, rate, block_rows, prices, omega, weight, charge
+):
     """An item in one block, row by row; `omega` has the rows' weights in the order of the block."""
+    # the weights of the users of each row's purchase
     rate[:] = 0.0
     for k in range(users.shape[0]):
-        w = weight[users[k]]
+        w, at = weight[users[k]], own_places if listed[k] else places
         for p in range(first[k], last[k]):
-            rate[places[p]] += w
+            rate[at[p]] += w
+    # what a unit of weight pays
     j = m * prices.weight.shape[0]
     if prices.grid.shape[0] == 0:
         price = float(prices.item[m])
@@ -279,35 +335,40 @@ def _share_all(m, places, users, first, last, rate, block_rows, prices, omega, w
         for i in range(rate.shape[0]):
             if prices.paid[j + block_rows[i]]:
                 rate[i] = 0.0
+    # the sum over the rows of each split
     for k in range(users.shape[0]):
+        at = own_places if listed[k] else places
         # four sums, so that no addition waits for the one before
         a = b = c = d = 0.0
         p = first[k]
         while p + 4 <= last[k]:
-            a += rate[places[p]]
-            b += rate[places[p + 1]]
-            c += rate[places[p + 2]]
-            d += rate[places[p + 3]]
+            a += rate[at[p]]
+            b += rate[at[p + 1]]
+            c += rate[at[p + 2]]
+            d += rate[at[p + 3]]
             p += 4
         for q in range(p, last[k]):
-            a += rate[places[q]]
+            a += rate[at[q]]
         charge[users[k]] += (a + b) + (c + d)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share_few(m, places, users, first, last, rate, block_rows, prices, weight, charge):  # type: ignore[no-untyped-def]
+def _share_few(  # type: ignore[no-untyped-def]
+    m, places, own_places, users, listed, first, last, rate, block_rows, prices, weight, charge
+):
     """An item with few arcs in one block: only the rows that they meet."""
     for k in range(users.shape[0]):
+        at = own_places if listed[k] else places
         for p in range(first[k], last[k]):
-            rate[places[p]] = 0.0
+            rate[at[p]] = 0.0
     for k in range(users.shape[0]):
-        w = weight[users[k]]
+        w, at = weight[users[k]], own_places if listed[k] else places
         for p in range(first[k], last[k]):
-            rate[places[p]] += w
+            rate[at[p]] += w
     for k in range(users.shape[0]):
-        total = 0.0
+        total, at = 0.0, own_places if listed[k] else places
         for p in range(first[k], last[k]):
-            i = places[p]
+            i = at[p]
             if rate[i] > 0.0:
                 total += price_for_row(prices, m, block_rows[i]) / rate[i]
         charge[users[k]] += total
