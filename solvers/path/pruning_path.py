@@ -34,7 +34,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +45,11 @@ from formulations.arguments import NotNegative, checked
 from formulations.errors import CapacityOverflowError, SolverFailedError
 from formulations.instance.problem import Core, PruningProblem
 from formulations.instance.reduction import Groups
-from formulations.instance.usage_arcs import split_duals, starts_by_tail
 from formulations.long_steps import Progress, interruption_as_error, timed_step
 from solvers.closures.cut import Ties
-from solvers.closures.integer_objective import PRICE_MARGIN, ldexp
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, PathPiece
+from solvers.path.flow_certificate import flow_certificate, left_open
 from solvers.path.large_parts import Division, Edge, largest_network, small_parts
 from solvers.path.params import PathParams
 from solvers.path.part_files import PartFiles
@@ -238,7 +236,7 @@ def core_path(core: Core, asked: PathOptions) -> CorePath:
         proof, gaps = by_shares.certificate() if asked.certificate else None, by_shares.gaps()
         how.stats["rounds_of_the_proof"], is_open = float(by_shares.rounds), by_shares.open.size
     elif asked.certificate:
-        proof = _path_certificate(found, level, ratios)
+        proof = flow_certificate(found.parts, found.pieces, level, ratios)
     stats = {"seconds": time.perf_counter() - started, **found.stats, **how.stats}
     return CorePath(level, tuple(r * unit for r in ratios), asked.ties, proof, stats, gaps, is_open)
 
@@ -258,8 +256,8 @@ def _of_real_numbers(core: Core, asked: PathOptions) -> CorePath:
     hidden += sum((max(edge.gap, Fraction(0)) for edge in how.edges), Fraction(0))
     proof = None
     if not how.stats["large_parts"]:
-        proof = _path_certificate(found, level, ratios)
-        hidden += _left_open(found, proof, level, ratios)
+        proof = flow_certificate(found.parts, found.pieces, level, ratios)
+        hidden += left_open(core, found.pieces, proof, level, ratios)
     stats = {"seconds": time.perf_counter() - started, **found.stats, **how.stats}
     if asked.around is not None:  # rows that are missing cannot be proven; what the edge at the cost may hide is told
         return CorePath(level, tuple(ratios), "smallest", None, stats | {"gap": math.nextafter(float(hidden), math.inf)})
@@ -332,85 +330,6 @@ def _found(problem: Core, asked: PathOptions) -> _Found:
     if how.stats["parts_with_gap"]:
         leaves = in_order(leaves)
     return _Found(parts, leaves, len(leaves) != before, pieces, inner, how, work.stats)
-
-
-def _path_certificate(found: _Found, level: NDArray[np.int32], ratios: Sequence[Fraction]) -> PathCertificate:
-    """Duals of all usage arcs, in the canonical order; `ratios` are the path's breakpoints in gains for one price."""
-    parts, pieces, problem = found.parts, found.pieces, found.parts.problem
-    representative = parts.merged_into
-    while (representative[representative] != representative).any():
-        representative = representative[representative]
-    at = [int(level[piece.nodes[0]]) for piece in pieces]
-    scale = _scales(pieces, at, ratios)
-    tail, head, flow = (
-        np.concatenate([np.zeros(0, dtype=dtype), *arrays])
-        for dtype, arrays in (
-            (np.int32, [p.tail for p in pieces]),
-            (np.int32, [p.head for p in pieces]),
-            (np.int64, [_rescaled(p, scale[k]) for p, k in zip(pieces, at, strict=True)]),
-        )
-    )
-    order = np.argsort(tail, kind="stable")
-    start = starts_by_tail(tail, problem.ensemble.n_nodes)
-    arcs = problem.usage.arcs()
-    dual = np.zeros(arcs.tail.size, dtype=np.int64)
-    room = _room(problem, pieces, at, ratios, scale, representative)
-    split_duals(arcs.tail, dual, representative, start, head[order], flow[order], room, arcs.head)
-    return PathCertificate(dual, tuple(scale))
-
-
-def _scales(pieces: Sequence[PathPiece], at: Sequence[int], ratios: Sequence[Fraction]) -> list[int | Fraction]:
-    """What gains are multiplied by in the duals of each breakpoint: its denominator, or the coarsest grid of its pieces."""
-    scale: list[int | Fraction] = [r.denominator for r in ratios]
-    for piece, k in zip(pieces, at, strict=True):
-        if isinstance(piece.scale, Fraction):
-            scale[k] = min(piece.scale, scale[k]) if isinstance(scale[k], Fraction) else piece.scale
-    return scale
-
-
-def _rescaled(piece: PathPiece, scale: int | Fraction) -> NDArray[np.int64]:
-    """The flow of a piece on a coarser grid, rounded down."""
-    return piece.dual if piece.scale == scale or isinstance(scale, int) else piece.dual // int(piece.scale / scale)
-
-
-def _room(
-    problem: Core,
-    pieces: Sequence[PathPiece],
-    at: Sequence[int],
-    ratios: Sequence[Fraction],
-    scale: Sequence[int | Fraction],
-    representative: NDArray[np.int32],
-) -> NDArray[np.int64]:
-    """The most that the users of each purchase may pay together: its price at the breakpoint where it is first paid."""
-    exact = problem.numbers.exact
-    rate, exponent = np.zeros(representative.size, dtype=np.int64 if exact else np.float64), np.zeros(representative.size, int)
-    for piece, k in zip(pieces, at, strict=True):
-        rate[piece.head] = ratios[k].numerator if exact else float(ratios[k])
-        if not exact:
-            exponent[piece.head] = math.frexp(float(scale[k]))[1] - 1
-    price: NDArray[Any] = problem.purchase_price() * rate[representative]
-    return price if exact else np.floor(ldexp(price * PRICE_MARGIN, exponent[representative])).astype(np.int64)
-
-
-def _left_open(found: _Found, proof: PathCertificate, level: NDArray[np.int32], ratios: Sequence[Fraction]) -> Fraction:
-    """What the certificate of a path leaves open in real numbers, in the unit of the errors.
-
-    The flow of a cut leaves a closure of its piece worth something on the cut's grid, at the cut's lambda. The duals are less
-    than the flow by what rounding them, and dividing them among purchases, took off; and the breakpoint is that of exact numbers.
-    """
-    core = found.parts.problem
-    total = Fraction(0)
-    for piece in found.pieces:
-        assert piece.ratio is not None
-        beside = abs(ratios[int(level[piece.nodes[0]])] - piece.ratio)
-        total += (piece.left + piece.dual.sum().item()) / Fraction(piece.scale)
-        total += beside * Fraction(core.numbers.evaluation[piece.nodes].sum().item())
-    place = np.clip(level[core.usage.arcs().tail], 0, len(ratios))
-    halves = np.zeros((2, len(ratios) + 1), dtype=np.int64)  # duals have up to 62 bits, their sums more
-    np.add.at(halves[0], place, proof.dual >> 31)
-    np.add.at(halves[1], place, proof.dual & (2**31 - 1))
-    paid = [(high << 31) + low for high, low in halves.T.tolist()]
-    return total - sum((p / Fraction(s) for p, s in zip(paid, proof.denominator, strict=False)), Fraction(0))
 
 
 def _restored(problem: PruningProblem, groups: Groups, found: CorePath, started: float) -> PruningPath:

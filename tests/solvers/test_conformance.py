@@ -13,18 +13,19 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from formulations import InvalidInputError, PruningProblem, Solver, Status, StopReason
+from formulations import InvalidInputError, ParametricClosure, PruningProblem, Solver, Status, StopReason
 from proofs_checks import check_solution
 from solvers import ENGINES as RECORDS
-from solvers import SOLVERS, brute_force, linear_program, min_cut, pyomo_highs, solve_relaxation
+from solvers import SOLVERS, brute_force, closure_path, linear_program, min_cut, pruning_path, pyomo_highs, solve_relaxation
 from solvers.brute_force import MOST_PRUNINGS, count_prunings
 from solvers.column_generation import Scheme, dantzig_wolfe
+from solvers.path.params import PathParams
 from solvers.price_sharing import price_sharing
 from solvers.primal_dual import primal_dual
 from solvers.programs.engines import LINEAR_ENGINES
 from tests.instances import Node, problem_of
 from tests.loops import looped
-from tests.solvers.cases import OPTIMA, PRESENT, instance, lambdas
+from tests.solvers.cases import OPTIMA, PRESENT, instance, lambdas, path_by_parts
 
 FEW = 20_000
 """Prunings that brute force lists quickly."""
@@ -120,6 +121,34 @@ def test_hand_worked_optima(name: str, lam: float) -> None:
     """The optimum that all engines are compared with is the one worked out by hand."""
     assert lam in lambdas(name)
     assert optimum(name, lam) == pytest.approx(OPTIMA[name, lam], rel=1e-12)
+
+
+def as_closure(problem: PruningProblem) -> ParametricClosure:
+    """Splits, which require their parents and their purchases, and purchases, in the integers of the instance."""
+    usage, ints, arcs = problem.usage, problem.numbers, problem.usage.arcs()
+    bought, j = np.unique(arcs.head, return_inverse=True)
+    place = np.full(problem.ensemble.n_nodes, -1)
+    place[usage.splits] = np.arange(usage.splits.size)
+    below = usage.splits[problem.ensemble.parent[usage.splits] >= 0]
+    return ParametricClosure(
+        gain=np.append(ints.gain[usage.splits], np.zeros(bought.size)),
+        price=np.append(ints.evaluation[usage.splits], problem.purchase_price()[bought]),
+        tail=np.append(place[below], place[arcs.tail]),
+        head=np.append(place[problem.ensemble.parent[below]], usage.splits.size + j),
+    )
+
+
+def test_the_path_is_that_of_the_reference() -> None:
+    """Guesses, merged purchases, many parts in one network and price sharing find the path that plain cuts find one by one."""
+    exact = [name for name in PRESENT if instance(name).numbers.exact]
+    assert len(exact) > 25
+    for name in exact:
+        problem = instance(name)
+        reference, unit = closure_path(as_closure(problem), certificate=False), problem.numbers.lam_unit
+        for path in (pruning_path(problem), path_by_parts(problem, 0), path_by_parts(problem, params=PathParams(guess_arcs=0))):
+            assert path.breakpoints == tuple(point * unit for point in reference.breakpoints), name
+            splits = problem.usage.splits
+            np.testing.assert_array_equal(path.level[splits], reference.level[: splits.size], err_msg=name)
 
 
 @looped("seed", range(12))
