@@ -254,14 +254,14 @@ class CostItems:
 
     @classmethod
     @checked
-    def from_plain(cls, told: Mapping[str, Any]) -> CostItems:
+    def from_plain(cls, plain: Mapping[str, Any]) -> CostItems:
         """What `as_plain` wrote; raises KeyError, TypeError or ValueError for anything else."""
         needs, columns = (
-            None if told[key] is None else tuple(tuple(map(int, n)) for n in told[key]) for key in ("needs", "columns")
+            None if plain[key] is None else tuple(tuple(map(int, n)) for n in plain[key]) for key in ("needs", "columns")
         )
-        once = None if told["once"] is None else tuple(map(bool, told["once"]))
-        prices = tuple(map(Fraction, told["prices"]))
-        return cls(tuple(map(str, told["names"])), prices, needs or (), once, columns)
+        once = None if plain["once"] is None else tuple(map(bool, plain["once"]))
+        prices = tuple(map(Fraction, plain["prices"]))
+        return cls(tuple(map(str, plain["names"])), prices, needs or (), once, columns)
 
     def __repr__(self) -> str:
         return f"CostItems({self.n_items} items, {self.n_features} features)"

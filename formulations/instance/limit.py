@@ -124,7 +124,8 @@ class Limit:
         if self.name is not None:
             return self.name
         what = self.of if isinstance(self.of, str) else " + ".join(self.of)
-        return f"{'each ' if self.each else ''}{what}" + ("" if self.rows is None else f" of {_some(self.rows)}")
+        whose = "" if self.rows is None else f" of {self.rows if isinstance(self.rows, str) else 'some rows'}"
+        return f"{'each ' if self.each else ''}{what}{whose}"
 
     @property
     def is_plain(self) -> bool:
@@ -176,10 +177,6 @@ def meter_of(limit: Limit, costs: CostItems, evaluation: tuple[Fraction, ...], n
     once = tuple(a if o else Fraction(0) for a, o in zip(amounts, costs.paid_once, strict=True))
     by_example = tuple(a - o for a, o in zip(amounts, once, strict=True))
     return Meter(by_example, once, evaluation if of == "cost" else free)
-
-
-def _some(rows: Any) -> str:
-    return rows if isinstance(rows, str) else "some rows"
 
 
 FINE = Fraction(1, 2**64)

@@ -20,8 +20,8 @@ optima of the splits, bit for bit. Within a budget some optimum obeys all three 
 
 A group has a price at one of its splits at most, its *payer*: by (2) free splits join what is above them, by (3) what has no
 price joins what is below. All groups below a group are below its payer, so groups in the order of their payers are a forest
-with parents before children, whose ranges of rows, charges and usage arcs are the payers'. What is told of a group is told of
-the forest as follows.
+with parents before children, whose ranges of rows, charges and usage arcs are the payers'. Answers and certificates of the
+reduced forest become those of the forest as follows.
 
     a pruning or path            every split of a group has the group's level; by (1) a leaf of the reduction has none      (4)
     duals on usage arcs          those of a group are its payer's. Other splits that are ever kept have no arcs            (5)
@@ -63,7 +63,7 @@ class Groups:
     of: NDArray[np.int32]
     # int32, shape (r,): the payer of each group, at a leaf that of the group above it, or a root that is never kept.
     payer: NDArray[np.int32]
-    first: NDArray[np.int32]  # int32, shape (r,): the same with the first split of each group
+    first: NDArray[np.int32]  # int32, shape (r,): as `payer`, with the first split of each group in its place
     is_group: NDArray[np.bool_]  # bool, shape (r,)
     above: NDArray[np.int32]  # int32, shape (r,): the parents in the reduced forest, -1 at roots
     rest: NDArray[np.int32]  # int32: nodes of the forest that are leaves or never kept, below a split that is, and have an error
@@ -126,9 +126,9 @@ class Groups:
         """(5): duals on the usage arcs of the forest, whose usage this is, from those of the reduced one."""
         pays = np.zeros(self.of.size, dtype=bool)
         pays[self.payer[self.is_group]] = True
-        told = np.zeros(int(usage.arcs_per_node.sum()), dtype=np.int64)
-        told[np.repeat(pays, usage.arcs_per_node)] = dual
-        return told
+        of_forest = np.zeros(int(usage.arcs_per_node.sum()), dtype=np.int64)
+        of_forest[np.repeat(pays, usage.arcs_per_node)] = dual
+        return of_forest
 
     def fixed_in(self, groups: NDArray[np.int32], parent: NDArray[np.int32], fixed: NDArray[np.bool_]) -> NDArray[np.int32]:
         """(8): the payers of some groups and all splits above them that are not in `fixed` yet, which takes them up.

@@ -180,13 +180,13 @@ def solution_of(
     """The answer of a run on the reduction of a problem, with its proof."""
     objective = run.objective
     pruning = Pruning(problem, groups.kept(run.best_kept))
-    proof = told_of_forest(run.certificate(), groups, problem)
+    proof = proof_for_forest(run.certificate(), groups, problem)
     bound = bound_of_closure(problem, objective, run.bound, pruning, exact(lam, "lam"))
     stats = stats_of(run, core_arcs, started) | {"usage_arcs": float(problem.n_usage_arcs)}
     return Solution(problem, lam, pruning, pruning.value(float(lam)), bound, stopped, proof, stats, "price_sharing")
 
 
-def told_of_forest(proof: SharedPrices, groups: Groups, problem: PruningProblem) -> SharedPrices:
+def proof_for_forest(proof: SharedPrices, groups: Groups, problem: PruningProblem) -> SharedPrices:
     """A proof for all splits from one for their groups: (7) to (9) of `formulations.instance.reduction`."""
     payer, fixed = groups.payer, np.zeros(groups.of.size, dtype=bool)
     stages = tuple(

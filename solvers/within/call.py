@@ -163,7 +163,7 @@ class LimitedCall:
             call = LimitedCall(alone, self.method, self.effort, self.started, self.deadline, progress=self.progress)
             answer = call.solve(path, None)
             if self.rows.within(answer.pruning):
-                return self._told_of_all(answer, plain, self._relaxation(relaxed))
+                return self._answer_to_all_limits(answer, plain, self._relaxation(relaxed))
         best = BestPruning(self.rows, self.oracle.groups, Pruning(self.problem, relaxed.columns[0].kept))
         if incumbent is not None:
             best.start_from(incumbent)
@@ -193,7 +193,7 @@ class LimitedCall:
         budget = self.rows.rows[0].at_most if self.rows.is_budget else None
         return LP1Relaxation(relaxed.value, tuple(multipliers), mixture, budget)
 
-    def _told_of_all(self, answer: LimitedSolution, k: int, relaxation: LP1Relaxation) -> LimitedSolution:
+    def _answer_to_all_limits(self, answer: LimitedSolution, k: int, relaxation: LP1Relaxation) -> LimitedSolution:
         """A budget's answer that keeps to all limits, as the answer for all of them."""
         uses, at_most = self._by_limit(answer.pruning)
         proof = None if answer.proof is None else renumbered(answer.proof, k)

@@ -29,7 +29,7 @@ from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.loop import StopRule, run_to_goal
 from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.rows import LocalRows
-from solvers.price_sharing.solve import told_of_forest
+from solvers.price_sharing.solve import proof_for_forest
 from solvers.within.by_path import rounded_down
 from solvers.within.params import WithinParams
 
@@ -110,7 +110,7 @@ class LagrangianOracle:
             rows = LocalRows(objective, pool, SharingParams())
             run, _, _ = run_to_goal(rows, goal, ties="smallest", start=self.scores, checkpoint=None, progress=False)
         self.scores = Scores(run.scores().score, SharingParams.warm_start_iteration)
-        return run.best_kept, run.bound, told_of_forest(run.certificate(), self.groups, self.rows.metered)
+        return run.best_kept, run.bound, proof_for_forest(run.certificate(), self.groups, self.rows.metered)
 
     def uses(self, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
         """What a pruning uses of every row beyond what is used in any case, up to rounding errors; float64, shape (R,)."""

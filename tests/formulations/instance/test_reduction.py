@@ -167,7 +167,7 @@ def test_errors_and_costs_of_the_groups_are_those_of_their_splits(seed: int, tie
 
 @pytest.mark.parametrize("ties", TIES)
 @looped("seed", SEEDS)
-def test_what_is_told_of_groups_is_told_of_their_splits(seed: int, ties: Ties) -> None:
+def test_levels_and_weights_of_groups_are_those_of_their_splits(seed: int, ties: Ties) -> None:
     """(4) and (6): a level and a weight of a group are those of all its splits; sums are over them."""
     problem = an_instance(seed)
     groups, rng = problem.reduced(ties).groups, np.random.default_rng(seed)
