@@ -24,6 +24,7 @@ from formulations.extras import package
 from formulations.instance.routing import as_rows
 from formulations.shown import row_of
 from prunemodels.files.csv_tables import check_header, read_csv, reading_table
+from prunemodels.written_numbers import Marks, read_numbers, without_missing_words
 
 FOLDER_VARIABLE = "PRUNEMODELS_DATA"
 
@@ -31,6 +32,12 @@ TABLE_ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
 
 PRICE_COLUMNS = ("cost", "discount_cost")
 """Columns of a table of prices that hold numbers, see `formulations.instance.price_tables.items_from_table`."""
+
+PRICE_NAMES = ("item", "shared_group", "needs")
+"""Columns of a table of prices that hold names."""
+
+NO_MARKS = Marks()
+"""Nothing is known of a file before it is read."""
 
 DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 """A finite number, without underscores."""
@@ -77,11 +84,24 @@ def dataset_name(file: Path) -> str:
     return file.name.split(".")[0]
 
 
-def read_table(path: str | Path, *, as_text: Collection[str] = (), as_names: Collection[str] = ()) -> pd.DataFrame:
+def read_table(path: str | Path) -> pd.DataFrame:
+    """The table of `read_and_tell`."""
+    return read_and_tell(path)[0]
+
+
+def read_and_tell(
+    path: str | Path,
+    marks: Marks = NO_MARKS,
+    *,
+    as_text: Collection[str] = (),
+    as_names: Collection[str] = (),
+    skip: Collection[str] = (),
+) -> tuple[pd.DataFrame, list[str]]:
     """Read a CSV (also .csv.gz), Parquet or Excel file with named columns; of an Excel file the first sheet.
 
-    Of a CSV file the cells of the columns `as_text` and `as_names` are not turned into numbers; of names also NA is one, which
-    else is an empty cell.
+    Text of CSV and Excel files that stands for numbers becomes numbers, see `prunemodels.written_numbers`, but in the columns
+    `skip` and `as_names`, and as text in `as_text`; of names also NA is one, which else is an empty cell. The second answer is
+    what was taken, one sentence each.
     """
     place = Path(path)
     if not place.name.endswith(TABLE_ENDINGS):
@@ -90,19 +110,24 @@ def read_table(path: str | Path, *, as_text: Collection[str] = (), as_names: Col
         )
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}")
+    told: list[str] = []
     with reading_table(place):
-        readers = {".parquet": _read_parquet, ".xlsx": _read_excel}
-        table = readers[place.suffix](place) if place.suffix in readers else read_csv(place, as_text, as_names)
+        if place.suffix == ".parquet":
+            table = _read_parquet(place)
+        elif place.suffix == ".xlsx":
+            table, _, told = read_numbers(_read_excel(place), str(place), marks, as_text=as_text, skip={*as_names, *skip})
+        else:
+            table, told = read_csv(place, marks, as_text=as_text, as_names=as_names, skip=skip)
     table.columns = table.columns.map(str)
     if not len(table):
         raise InvalidInputError(f"{place} holds no examples; give at least one row below the header")
     check_header(list(table.columns), str(place))
-    return table
+    return table, [f"{place}: {sentence}" for sentence in told]
 
 
-def read_prices(path: str | Path) -> pd.DataFrame:
+def read_prices(path: str | Path, marks: Marks = NO_MARKS) -> tuple[pd.DataFrame, list[str]]:
     """Read a table of prices, its costs as the decimals that are written: as a float 1e-400 would be 0."""
-    table = read_table(path, as_text=PRICE_COLUMNS, as_names=("feature",))
+    table, told = read_and_tell(path, marks, as_text=PRICE_COLUMNS, as_names=("feature",), skip=PRICE_NAMES)
     for name in PRICE_COLUMNS:
         if name in table.columns and not pd.api.types.is_numeric_dtype(table[name].dtype):
             features = table["feature"].tolist() if "feature" in table.columns else [None] * len(table)
@@ -110,7 +135,7 @@ def read_prices(path: str | Path) -> pd.DataFrame:
                 _decimal(cell, f"{path}, row {k}: the {name} of {feature!r}")
                 for k, (cell, feature) in enumerate(zip(table[name], features, strict=True), 1)
             ]
-    return table
+    return table, told
 
 
 def _decimal(cell: Any, what: str) -> Any:
@@ -119,10 +144,7 @@ def _decimal(cell: Any, what: str) -> Any:
         return None if pd.isna(cell) else cell
     text = cell.strip()
     if text and DECIMAL.fullmatch(text) is None:
-        remedy = "give a number such as 2.5, or leave the cell empty"
-        if DECIMAL.fullmatch(text.replace(",", ".")):
-            remedy = f"write {text.replace(',', '.')}, or separate the fields of the file by semicolons"
-        raise InvalidInputError(f"{what} is {text!r}; {remedy}")
+        raise InvalidInputError(f"{what} is {text!r}; give a number such as 2.5, or leave the cell empty")
     return Decimal(text) if text else None
 
 
@@ -138,9 +160,10 @@ def _read_excel(place: Path) -> pd.DataFrame:
         package("openpyxl")
     except MissingPackageError as error:
         raise MissingPackageError(f"{error}; or save {place} as CSV", name=error.name) from error
-    table = pd.read_excel(place, engine="openpyxl")
+    table = pd.read_excel(place, engine="openpyxl", dtype=object, keep_default_na=False, na_values=[""]).infer_objects()
     first = pd.read_excel(place, engine="openpyxl", header=None, nrows=1)
     check_header([str(name) for name in first.iloc[0].fillna("")] if len(first) else [], str(place))
+    table.columns = table.columns.map(str)
     return table
 
 
@@ -159,16 +182,21 @@ def take_column(table: pd.DataFrame, column: str, option: str, source: str) -> N
 
 def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
     """The named columns, in that order, as float64; NaN where a cell is empty."""
-    features = take_columns(table, names, source)
+    features = take_columns(table, names, source).copy(deep=False)
     for name, kind in features.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind):
-            column, remedy = features[name], _number_remedy(features[name])
-            i = first_word(column)
-            if i is None:
-                raise InvalidInputError(f"{source}: the column {name!r} holds {column.dtype}, not numbers; {remedy}")
-            raise InvalidInputError(
-                f"{row_of(source, i)}: the column {name!r} holds {column.iloc[i]!r}, not numbers alone; {remedy}"
+            column, remedy = (
+                features[name],
+                "encode it as the training data was, or train on such tables with `prunemodels train`",
             )
+            i = first_word(column)
+            if i is not None:
+                raise InvalidInputError(
+                    f"{row_of(source, i)}: the column {name!r} holds {column.iloc[i]!r}, not numbers alone; {remedy}"
+                )
+            if kind not in (object, "str"):
+                raise InvalidInputError(f"{source}: the column {name!r} holds {column.dtype}, not numbers; {remedy}")
+            features[name] = pd.to_numeric(without_missing_words(column))
     features = features.astype(np.float64)  # also converts nullable and Arrow columns; empty cells become NaN
     with np.errstate(over="ignore"):
         infinite = np.argwhere(np.isinf(features.to_numpy(np.float32)))
@@ -182,16 +210,10 @@ def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.
 
 
 def first_word(column: pd.Series[Any]) -> int | None:
-    """The first row whose cell is neither a number nor empty; None: there is none."""
+    """The first row whose cell is neither a number nor missing; None: there is none."""
+    column = without_missing_words(column)
     wrong = np.flatnonzero((pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy())
     return int(wrong[0]) if wrong.size else None
-
-
-def _number_remedy(column: pd.Series[Any]) -> str:
-    commas = column.dropna().astype(str).str.fullmatch(r"\s*[+-]?\d*,\d+\s*")
-    if len(commas) and commas.any():
-        return "write decimal points, or separate the fields of the file by semicolons"
-    return "encode it as the training data was, or train on such tables with `prunemodels train`"
 
 
 def take_any_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
@@ -130,10 +131,23 @@ def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, see
         raise InvalidInputError(f"stage {s} is a {type(model).__name__}, whose fit takes no sample_weight; leave the weights out")
     options = {} if sample.weight is None else {"sample_weight": sample.weight}
     with in_one_thread_if_small(len(sample) * plan.columns.size):
-        model.fit(columns_of(sample.X, plan.columns), sample.y, **options)
+        model.fit(_with_values(columns_of(sample.X, plan.columns)), sample.y, **options)
     if classes is not None:
         check_probabilities(model, s)
     return model
+
+
+def _with_values(X: Any) -> Any:
+    """The rows with 0 in columns of numbers without any value, from which nothing is learned: boosting does not take those."""
+    if isinstance(X, pd.DataFrame):
+        empty = [k for k, kind in enumerate(X.dtypes) if pd.api.types.is_float_dtype(kind) and X.iloc[:, k].isna().all()]
+        X = X.copy(deep=False) if empty else X
+        for k in empty:
+            X.isetitem(k, 0.0)
+        return X
+    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and (gaps := np.isnan(X).all(axis=0)).any():
+        return np.where(gaps, np.zeros(1, dtype=X.dtype), X)
+    return X
 
 
 def judged_fold(model: Any, train: Sample, held_out: Sample, classes: NDArray[Any] | None, seed: int) -> JudgedFold:

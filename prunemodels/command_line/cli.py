@@ -41,12 +41,13 @@ def _run(args: argparse.Namespace) -> int:
     from prunemodels.files.outputs import OutputFiles
 
     start = time.perf_counter()
+    args.told = []  # what was taken for numbers in tables, by those that read them
     outputs = OutputFiles(force=args.force, inputs=_inputs(args))
     try:
         with outputs as args.outputs:
             args.pictures = reserve_pictures(args)
             summary = args.run(args)
-        summary = replace(summary, written=[*summary.written, *args.pictures])
+        summary = replace(summary, written=[*summary.written, *args.pictures], read=args.told)
         seconds = time.perf_counter() - start
         not_shown = show(summary.json(seconds) if args.json else summary.text(seconds))
     except KeyboardInterrupt as stop:

@@ -51,6 +51,7 @@ TRUST = "--trust-pickle  load a joblib file, which runs any code in it; only fro
 COSTS = "table with the columns feature,cost[,item,...], or one price for all"
 COLUMNS = """
 --ignore A,B,...:names      columns of the tables that are no features, such as identifiers
+--decimal point|comma:choice  what stands before decimals in the tables, where one leaves it open: 3.477 may be 3477
 --map-labels PAIRS:pairs    labels of the tables by those of the model, e.g. 1=0,2=1
 """
 WEIGHTS = """
@@ -196,6 +197,7 @@ TASKS: dict[str, dict[str, Command]] = {
 --data FILE!      labelled examples to train on {TABLE}
 --label COLUMN!   the label column of all data files
 --ignore A,B,...:names      columns of the tables that are no features, such as identifiers
+--decimal point|comma:choice  what stands before decimals in the tables, where one leaves it open: 3.477 may be 3477
 --model forest|boosted:choice=forest  what is trained (default: forest)
 --regression      predict the labels as numbers, even if all of them are integers
 --trees T:count=100  trees of the forest, or rounds of boosting (default: 100)

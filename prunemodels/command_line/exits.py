@@ -22,14 +22,13 @@ from prunemodels.command_line.inputs import (
     read_instance,
     read_labelled,
 )
-from prunemodels.command_line.judge import check_labels, features_of, looks_like_identifier
+from prunemodels.command_line.judge import check_labels, features_of, hints_on_columns
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, shows_progress
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.evaluate import item_label
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.report_page.cascade import counted_rows, judged_on
-from prunemodels.stages.raw_tables import identifiers
 from prunemodels.statements.wording import amount, error, share
 
 
@@ -53,17 +52,16 @@ def cascade_command(args: argparse.Namespace) -> Summary:
     out = _begin(args)
     table = read_labelled(args, "--data", args.label, args.weights)
     assert table.y is not None
-    X = features_of(args, table)
+    data = features_of(args, table)
     kind = BudgetCascadeRegressor if check_labels(args, table.y) else BudgetCascadeClassifier
     options: dict[str, Any] = {"budget": args.budget, "n_stages": args.stages, "random_state": SETTINGS.seed}
-    cascade = kind(costs=read_costs(args.costs, table.names, X), verbose=int(shows_progress(args)), **options)
+    cascade = kind(costs=read_costs(args, data), verbose=int(shows_progress(args)), **options)
     with errors_naming("--data"):
-        cascade.fit(X, table.y, sample_weight=table.weights)
-    data = Examples(args.data, X, table.y, table.weights, table.names)
+        cascade.fit(data.X, data.y, sample_weight=data.weights)
     held_out = None if args.held_out is None else read_examples(args, "--held-out", cascade)
-    hints = [looks_like_identifier(name) for name in identifiers(X)]
-    model = f"{kind.__name__} of {cascade.exit_path_.stages.n_stages} sets of {len(table.names)} features"
-    return _finish(args, model, cascade, held_out, data, out, hints + hints_on_rows(held_out, data))
+    hints = hints_on_columns(data.X) + hints_on_rows(held_out, data)
+    model = f"{kind.__name__} of {cascade.exit_path_.stages.n_stages} sets of {len(data.names)} features"
+    return _finish(args, model, cascade, held_out, data, out, hints)
 
 
 def _begin(args: argparse.Namespace) -> Path:

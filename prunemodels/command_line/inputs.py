@@ -29,7 +29,7 @@ from prunemodels.cascades.cascade import Cascade
 from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES, errors_naming, option_of, shows_progress
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import model_name
-from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
+from prunemodels.data_files import read_and_tell, read_prices, shown, take_column, take_columns, take_features
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
 from prunemodels.models.forests.labels import class_numbers
@@ -37,6 +37,7 @@ from prunemodels.models.forests.problems import problem_of
 from prunemodels.models.forests.reading import ReadForest
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.stages.raw_tables import identifiers, reads_raw_columns
+from prunemodels.written_numbers import Marks
 from solvers import pruning_path
 
 
@@ -87,21 +88,27 @@ def fingerprints(rows: pd.DataFrame | NDArray[Any]) -> NDArray[np.uint64]:
 def read_labelled(args: argparse.Namespace, option: str, label: str | None, weights: str | None = None) -> Examples:
     """Read the table that an option names; labels are renamed by ``--map-labels``, and columns of ``--ignore`` left out."""
     file = getattr(args, option[2:].replace("-", "_"))
+    ignored = args.ignore or ()
     with errors_naming(option):
-        table = read_table(file)
+        table, told = read_and_tell(file, marks_of(args), skip=ignored)
+    args.told += told
     y = None if label is None else take_column(table, label, "--label", file)
     given = None if weights is None else take_column(table, weights, "--weights", file)
     if given is not None:
         with errors_naming(f"--weights {weights}"):
             where = f"{file}: {weights}"
             given = check_weights(given, len(table), where, entry=lambda i: f"{row_of(file, i)}: the column {weights!r}")
-    ignored = args.ignore or ()
     absent = [name for name in ignored if name not in table.columns]
     if absent and option == "--data":
         raise InvalidInputError(f"--ignore: {file} has no column {absent[0]!r}; it has {shown(table.columns)}")
     if y is not None and getattr(args, "map_labels", None):
         y = _renamed(y, args.map_labels, file)
     return Examples(file, table, y, given, tuple(c for c in table.columns if c not in (label, weights, *ignored)))
+
+
+def marks_of(args: argparse.Namespace) -> Marks:
+    """What ``--decimal`` says of numbers in tables, where a file leaves it open."""
+    return Marks(said=args.decimal)
 
 
 def _renamed(y: NDArray[Any], names: Mapping[str, str], file: str) -> NDArray[Any]:
@@ -173,15 +180,17 @@ def _list(labels: list[Any]) -> str:
     return "[" + ", ".join(map(repr, labels[:6])) + (", ..." if len(labels) > 6 else "") + "]"
 
 
-def read_costs(given: str, names: tuple[str, ...], rows: Any = None) -> CostItems:
-    """Prices from one number for every feature, or from a table of prices; `rows`: the features' columns."""
+def read_costs(args: argparse.Namespace, data: Examples) -> CostItems:
+    """Prices from one number for every feature, or from a table of prices."""
+    given, names = args.costs, data.names
     with errors_naming(f"--costs {given}"):
         try:
             uniform = Decimal(given)  # a float would round a number that is too small for it to 0
         except InvalidOperation:
-            table = read_prices(given)
+            table, told = read_prices(given, marks_of(args))
+            args.told += told
             if "feature" in table.columns:
-                _check_identifiers({*names} - {*table["feature"].astype(str)}, rows)
+                _check_identifiers({*names} - {*table["feature"].astype(str)}, data.X)
             return items_from_table(table, names)
         if "_" in given:
             raise InvalidInputError(f"{NOT_WITH_UNDERSCORES}; write {given.replace('_', '')}")
@@ -273,7 +282,7 @@ def read_instance(args: argparse.Namespace, forest: Any = None) -> Instance:
         read = ReadForest.of(forest)
     model = TreeModel(forest, read.ensemble)
     data = read_examples(args, "--data", model)
-    costs = read_costs(args.costs, data.names, data.X)
+    costs = read_costs(args, data)
     errors, seen = read_errors(args, model)
     judged = read.under_costs(mistake_costs(args.mistakes, model.ensemble.classes))
     options = {"errors": errors, "sample_weight": data.weights, "evaluation_cost": args.evaluation_cost}

@@ -37,7 +37,7 @@ from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.models.tree_model import TreeModel, tree_model_of
-from prunemodels.stages.raw_tables import identifiers, is_numeric
+from prunemodels.stages.raw_tables import codes, identifiers, is_numeric
 from prunemodels.stages.table_preparation import prepared
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import MeanInterval
@@ -51,7 +51,7 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
     with errors_naming("FOREST"):
         model = tree_model_of(read_model_file(args))
     data = read_examples(args, "--data", model)
-    costs = read_costs(args.costs, data.names, data.X)
+    costs = read_costs(args, data)
     prices: Any = {"costs": costs, "evaluation_cost": args.evaluation_cost, "sample_weight": data.weights}
     found = evaluate(model, data.X, data.y, **prices)
     if args.limit:
@@ -96,14 +96,16 @@ def train_command(args: argparse.Namespace) -> Summary:
     kept = reserve(args, "apart_csv", ".csv")
     check_held_out_file(args, "on which the model is trained")
     table = read_labelled(args, "--data", args.label)
-    X, y = features_of(args, table), table.y
+    whole, y = table.X, table.y
     assert y is not None
     regression = check_labels(args, y)
+    rows, apart = _parts(args, y, regression=regression) if args.held_out is None else (np.arange(len(y)), np.arange(0))
+    table = features_of(args, table, rows)
+    X = table.X
     if args.held_out is None:
-        rows, apart = _parts(args, y, regression=regression)
         test_X, test_y, where = X.iloc[apart], y[apart], f"kept apart from {args.data}"
     else:
-        held_out, rows, where = read_labelled(args, "--held-out", args.label), np.arange(len(y)), f"of {args.held_out}"
+        held_out, where = read_labelled(args, "--held-out", args.label), f"of {args.held_out}"
         with errors_naming("--held-out"):
             test_X, test_y = take_any_features(held_out.X, table.names, args.held_out), held_out.y
     assert test_y is not None
@@ -119,7 +121,7 @@ def train_command(args: argparse.Namespace) -> Summary:
     plain = float(np.mean((test_y - simple) ** 2 if regression else test_y != simple))
     dump_forest(model, args.outputs.aside(out))
     for file in kept:
-        table.X.iloc[apart].to_csv(args.outputs.aside(file), index=False)
+        whole.iloc[apart].to_csv(args.outputs.aside(file), index=False)
     measure = tree_model.measure
     record = {"model": model_name(model), "trees": tree_model.ensemble.n_trees, "measure": measure}
     record |= {"features": len(table.names), "examples": len(rows), "held_out_examples": len(test_y)}
@@ -135,7 +137,7 @@ def train_command(args: argparse.Namespace) -> Summary:
         ),
         Line("trained on", f"{len(rows):,} examples of {args.data}, with {error(trained, measure)} there"),
     ]
-    hints = [looks_like_identifier(name) for name in identifiers(X)]
+    hints = hints_on_columns(X)
     seen, test = Examples(args.data, X, y, None, table.names), Examples(args.held_out, test_X, test_y, None, table.names)
     hints += hints_on_rows(test if args.held_out else None, seen)
     if args.held_out is None and (shared := int(np.isin(fingerprints(test_X), fingerprints(X.iloc[rows])).sum())):
@@ -148,12 +150,17 @@ def train_command(args: argparse.Namespace) -> Summary:
     return Summary(record, lines, [out, *kept], args.ignore or (), hints, next_)
 
 
-def features_of(args: argparse.Namespace, table: Examples) -> pd.DataFrame:
-    """The columns of ``--data`` that are features, as numbers if all of them are."""
+def features_of(args: argparse.Namespace, table: Examples, rows: NDArray[Any] | slice = slice(None)) -> Examples:
+    """The columns of ``--data`` that are features, as numbers if all of them are, without those that are empty in some rows."""
     if not table.names:
         raise InvalidInputError(f"--data: {args.data} has no column but {shown(table.X.columns)}; give features, too")
+    empty = [name for name in table.names if table.X[name].iloc[rows].isna().all()]
+    names = tuple(name for name in table.names if name not in empty)
+    if not names:
+        raise InvalidInputError(f"--data: no column of {args.data} has a value to learn from, {shown(empty)} are empty")
+    args.told += [f"{args.data}: {shown(empty)} left out, without a value to learn from"] if empty else []
     with errors_naming("--data"):
-        return take_any_features(table.X, table.names, args.data)
+        return replace(table, X=take_any_features(table.X, names, args.data), names=names)
 
 
 def check_labels(args: argparse.Namespace, y: NDArray[Any]) -> bool:
@@ -169,9 +176,18 @@ def check_labels(args: argparse.Namespace, y: NDArray[Any]) -> bool:
     return bool(args.regression or type_of_target(y).startswith("continuous"))
 
 
-def looks_like_identifier(name: str) -> str:
-    """The hint on a column of identifiers."""
-    return f"the column {name!r} looks like an identifier, which says nothing about new examples; leave it out: --ignore {name}"
+def hints_on_columns(X: pd.DataFrame) -> list[str]:
+    """The hints on columns of identifiers, and on codes for missing values."""
+    hints = [
+        f"the column {name!r} looks like an identifier, which says nothing about new examples; leave it out: --ignore {name}"
+        for name in identifiers(X)
+    ]
+    for name, code, rows in codes(X):
+        hints.append(
+            f"the column {name!r} is {code:g} in {rows:,} of {len(X):,} examples, far from all others; if it stands for a "
+            "missing value, empty these cells"
+        )
+    return hints
 
 
 def _parts(args: argparse.Namespace, y: NDArray[Any], *, regression: bool) -> tuple[NDArray[Any], NDArray[Any]]:

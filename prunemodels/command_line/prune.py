@@ -278,7 +278,7 @@ def read_boosted_inputs(args: argparse.Namespace, model: Any) -> tuple[TreeModel
     with errors_naming("FOREST"):
         trees = tree_model_of(model)
     data = read_examples(args, "--data", trees)
-    return trees, data, read_costs(args.costs, data.names, data.X)
+    return trees, data, read_costs(args, data)
 
 
 def search_boosted(

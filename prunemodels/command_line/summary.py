@@ -40,8 +40,9 @@ class Line(NamedTuple):
 class Summary:
     """The result of a command: the `record` that ``--json`` prints, by `plain`, and what a terminal shows.
 
-    That are `lines`, the seconds where `timed`, hints on what a user may want to know or to change, columns of the data that were
-    not used (`ignored`), the files `written`, and the command to type `next`, if any.
+    That are `lines`, the seconds where `timed`, what was taken for numbers in tables that were `read`, hints on what a user may
+    want to know or to change, columns of the data that were not used (`ignored`), the files `written`, and the command to type
+    `next`, if any.
     """
 
     record: Mapping[str, Any]
@@ -49,20 +50,21 @@ class Summary:
     written: Sequence[Any] = ()
     ignored: Sequence[str] = ()
     hints: Sequence[str] = ()
+    read: Sequence[str] = ()
     next: str = ""
     exit_status: int = DONE
     timed: bool = True
 
     def json(self, seconds: float) -> str:
         """One JSON object, for programs; `seconds` is how long the command took."""
-        more = {"written": self.written, "ignored": self.ignored, "hints": self.hints, "seconds": seconds}
+        more = {"written": self.written, "ignored": self.ignored, "read": self.read, "hints": self.hints, "seconds": seconds}
         return json.dumps(plain(more | dict(self.record)), indent=2, allow_nan=False)
 
     def text(self, seconds: float) -> str:
         """The text that a terminal shows; `seconds` as in `json`."""
         unused = ", ".join(self.ignored[: SETTINGS.most_names]) + (", ..." if len(self.ignored) > SETTINGS.most_names else "")
         lines: list[str | Line] = [*self.lines, *([Line("time", f"{seconds:.1f} s")] if self.timed else [])]
-        lines += [Line("hint", hint) for hint in self.hints]
+        lines += [*(Line("read", sentence) for sentence in self.read), *(Line("hint", hint) for hint in self.hints)]
         lines += [Line("not used", f"columns {unused}")] if self.ignored else []
         lines += [f"{'written':{SETTINGS.label}}{file}" for file in self.written]
         lines += [f"{'next':{SETTINGS.label}}{self.next}"] if self.next else []

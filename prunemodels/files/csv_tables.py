@@ -2,8 +2,8 @@
 
     the header names each column once; every row below has as many fields as the header                                   (1)
 
-Fields are separated by what separates most names of the header: commas, semicolons or tabs. Where it is no comma, numbers may
-have decimal commas. Bytes that are no UTF-8 are taken for Windows-1252, the Latin-1 of spreadsheets.
+Fields are separated by what separates most names of the header: commas, semicolons or tabs. What numbers are written like is the
+matter of `prunemodels.written_numbers`. Bytes that are no UTF-8 are taken for Windows-1252, the Latin-1 of spreadsheets.
 
 pandas by itself shifts all columns of a row that has a field too many, and fills a row that has too few. So the bytes are
 checked on their way to pandas. A field in quotes may hold separators and line breaks; empty lines do not count. The check counts
@@ -20,12 +20,11 @@ import codecs
 import csv
 import gzip
 import io
-import re
 import traceback
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,6 +33,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
+from prunemodels.written_numbers import Marks, has_decimal_commas, read_numbers
 
 BLOCK = 1 << 20
 """Bytes that are checked at a time."""
@@ -47,19 +47,19 @@ QUOTE, LINE_FEED, RETURN = b'"\n\r'
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
-DECIMAL_COMMA, DECIMAL_POINT = (re.compile(rf"[+-]?[0-9]*{mark}[0-9]+([eE][+-]?[0-9]+)?") for mark in (",", r"\."))
+NO_WORDS = {"keep_default_na": False, "na_values": [""], "low_memory": False}
+"""Have pandas leave words for missing values to `prunemodels.written_numbers`, and read every column as a whole."""
 
-SAMPLE = 1 << 16
-"""Characters that decide whether numbers have decimal commas."""
+SAMPLE_ROWS = 10_000
+"""Rows that decide how the numbers of a table are written that is read in chunks."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a file is written: the names in its header, what separates fields, and what stands before decimals."""
+    """How a file is written: the names in its header, and what separates fields."""
 
     names: list[str]
     separator: str
-    decimal: str
 
 
 def layout_of(place: Path) -> Layout:
@@ -70,38 +70,59 @@ def layout_of(place: Path) -> Layout:
     separator = max(SEPARATORS, key=lambda mark: counts[mark])  # the first, a comma, where there are as many
     with _text(place) as text:
         names = next((fields for _, fields in _rows(text, separator)), [])
-        check_header(names, str(place))
-        cells = [] if separator == "," else re.split(f"[{separator}\r\n]", text.read(SAMPLE).replace('"', ""))
-    commas, points = (any(mark.fullmatch(cell.strip()) for cell in cells) for mark in (DECIMAL_COMMA, DECIMAL_POINT))
-    return Layout(names, separator, "," if commas and not points else ".")
+    check_header(names, str(place))
+    return Layout(names, separator)
 
 
-def read_csv(place: Path, as_text: Collection[str] = (), as_names: Collection[str] = ()) -> pd.DataFrame:
-    """The table in a CSV file (.csv, .csv.gz); some columns stay text, with NaN for empty cells and for NA, None, nan ...
+def read_csv(
+    place: Path, marks: Marks, *, as_text: Collection[str] = (), as_names: Collection[str] = (), skip: Collection[str] = ()
+) -> tuple[pd.DataFrame, list[str]]:
+    """The table in a CSV file (.csv, .csv.gz), and what was taken for numbers, see `prunemodels.written_numbers.read_numbers`.
 
     Names are what is written: a column may be called NA, or 01.
     """
     layout = layout_of(place)
-    with _opened(place, layout) as rows:
-        marked = dict.fromkeys(as_names, "'{}".format)  # pandas takes NA for a gap even where a converter answers it
-        kinds = dict.fromkeys(as_text, object) or None
-        table: pd.DataFrame = pd.read_csv(rows, dtype=kinds, converters=marked or None, **_options(layout))
-    for name in as_text if layout.decimal == "," else ():
-        if name in table.columns:
-            table[name] = [cell.replace(",", ".") if isinstance(cell, str) else cell for cell in table[name]]
+    marked = dict.fromkeys(as_names, "'{}".format)  # pandas takes NA for a gap even where a converter answers it
+    kinds = dict.fromkeys(as_text, object)
+    table = _with_text(place, layout, dtype=kinds or None, converters=marked or None)
     for name in table.columns.intersection([*as_names]):
         table[name] = table[name].str[1:]
+    skip = {*as_names, *skip}
+    found, _, told = read_numbers(table, str(place), _marks_in(layout, marks), as_text=as_text, skip=skip)
+    return found, told
+
+
+def _with_text(place: Path, layout: Layout, **options: Any) -> pd.DataFrame:
+    """The table as pandas reads it; numbers with points are text where commas may stand before decimals."""
+    with _opened(place, layout) as rows:
+        table: pd.DataFrame = pd.read_csv(rows, **options, **_options(layout))
+    if layout.separator != "," or any(has_decimal_commas(column) for _, column in table.items()):
+        floats = [k for k, kind in enumerate(table.dtypes) if pd.api.types.is_float_dtype(kind)]
+        more: dict[str, Any] = {"nrows": options.get("nrows"), "dtype": object, "usecols": floats}
+        with _opened(place, layout) as rows:
+            texts: pd.DataFrame = pd.read_csv(rows, **more, **_options(layout)) if floats else table.iloc[:, :0]
+        for name in texts.columns:
+            table[name] = texts[name]
     return table
 
 
-def csv_chunks(place: Path, size: int) -> Iterator[pd.DataFrame]:
-    """The table in a CSV file, `size` rows at a time."""
+def _marks_in(layout: Layout, marks: Marks) -> Marks:
+    return replace(marks, points=layout.separator == ",")
+
+
+def csv_chunks(place: Path, size: int, marks: Marks) -> Iterator[pd.DataFrame]:
+    """The table in a CSV file, `size` rows at a time; its first rows decide how numbers are written."""
     layout = layout_of(place)
-    with (
-        _opened(place, layout) as rows,
-        pd.read_csv(rows, chunksize=size, low_memory=False, **_options(layout)) as reader,
-    ):
-        yield from reader
+    sample, marks, _ = read_numbers(_with_text(place, layout, nrows=SAMPLE_ROWS), str(place), _marks_in(layout, marks))
+    plain = marks.points and "comma" not in marks.others
+    kinds = (
+        {} if plain else {name: object for name, kind in sample.dtypes.items() if pd.api.types.is_any_real_numeric_dtype(kind)}
+    )
+    first = 0
+    with _opened(place, layout) as rows, pd.read_csv(rows, chunksize=size, dtype=kinds or None, **_options(layout)) as reader:
+        for chunk in reader:
+            yield read_numbers(chunk, str(place), marks, first=first)[0]
+            first += len(chunk)
 
 
 def columns_of_csv(place: Path) -> list[str]:
@@ -113,7 +134,7 @@ def columns_of_csv(place: Path) -> list[str]:
 
 def _options(layout: Layout) -> dict[str, Any]:
     """What pandas needs to read a file of this layout."""
-    return {"index_col": False, "sep": layout.separator, "decimal": layout.decimal, "encoding_errors": WINDOWS}
+    return {"index_col": False, "sep": layout.separator, "encoding_errors": WINDOWS} | NO_WORDS
 
 
 def check_header(names: Sequence[str], source: str) -> None:

@@ -7,6 +7,7 @@ from a file or from suppliers, may hold the same values in other types, and get 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -17,10 +18,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
 
 from formulations.errors import InvalidInputError
+from formulations.extras import package
 from prunemodels.models.labelled_samples import Sample, check_distinct_columns, training_sample, weights_of
 from prunemodels.stages.params import PARAMS
 from prunemodels.stages.stages import PricedStages
 from prunemodels.stages.table_preparation import all_read, as_floats, kind_of, level_words
+from prunemodels.written_numbers import without_missing_words
 
 NONE = ", None"
 """Behind the type of a column of objects whose missing cells are all None: encoders tell None from NaN."""
@@ -93,9 +96,37 @@ def identifiers(table: pd.DataFrame) -> list[str]:
     return found
 
 
+def codes(table: pd.DataFrame) -> list[tuple[str, float, int]]:
+    """Columns of numbers that seem to hold a code for missing values, with the code and its number of rows.
+
+    It is the least or the greatest number, comes at least twice, is written as codes are (0, -1, 99, -999), and lies farther from
+    all others than the middle half of them is wide.
+    """
+    found = []
+    for name, column in table.items():
+        if kind_of(column, name) != "number" or len(column.dropna()) < PARAMS.fewest_to_judge:
+            continue
+        numbers = as_floats(column.dropna())
+        for code, sign in ((numbers.min(), 1.0), (numbers.max(), -1.0)):
+            others, rows = numbers[numbers != code], int((numbers == code).sum())
+            if rows < 2 or len(np.unique(others)) < PARAMS.fewest_to_judge or not re.fullmatch("0|-1|-?9{2,}", f"{code:.0f}"):
+                continue
+            low, high = np.quantile(others, [0.25, 0.75])
+            if sign * ((others * sign).min() * sign - code) > high - low:
+                found.append((str(name), float(code), rows))
+    return found
+
+
 def pandas_of(X: Any) -> Any:
-    """Tables of polars and Arrow as tables of pandas; everything else as it is."""
-    return X.to_pandas() if hasattr(X, "to_pandas") else X
+    """Tables of polars and Arrow as tables of pandas, and columns of Arrow's types with pandas' own; everything else as it is."""
+    table = X.to_pandas() if hasattr(X, "to_pandas") else X
+    if not isinstance(table, pd.DataFrame):
+        return table
+    of_arrow = [f for f, kind in enumerate(table.dtypes) if isinstance(kind, pd.ArrowDtype)]
+    table = table.copy(deep=False) if of_arrow else table
+    for f in of_arrow:
+        table.isetitem(f, package("pyarrow").array(table.iloc[:, f]).to_pandas().array)
+    return table
 
 
 def with_types(table: pd.DataFrame, types: Sequence[str], columns: Collection[int] | None = None) -> pd.DataFrame:
@@ -132,6 +163,7 @@ def _converted(column: pd.Series[Any], kind: str) -> pd.Series[Any]:
         return (times if "," in kind else times.dt.tz_convert(None)).astype(dtype)  # type: ignore[no-any-return]
     if kind.startswith(("category", "timedelta64", "period")):
         return column.astype(dtype)
+    column = without_missing_words(column)
     numbers = all_read(column, _parsed(column, kind), kind)
     gaps = kind.startswith(("int", "uint")) and bool(numbers.isna().any())  # these types have no missing value
     return numbers if gaps or column.dtype != object else numbers.astype(dtype)
@@ -142,6 +174,7 @@ def misfits(column: pd.Series[Any], kind: str) -> dict[int, str]:
     read = _parsed(column, kind)
     if read is None:
         return {}
+    column = column if kind.startswith("datetime64") else without_missing_words(column)
     infinite = np.isinf(as_floats(read)) if pd.api.types.is_numeric_dtype(read.dtype) else np.zeros(len(read), dtype=bool)
     wrong = np.flatnonzero((read.isna() & column.notna()).to_numpy() | infinite)
     return {i: f"is {column.iloc[i]!r}, in training the column held {kind}" for i in wrong.tolist()}
@@ -152,7 +185,7 @@ def _parsed(column: pd.Series[Any], kind: str) -> Any:
     if kind.startswith("datetime64"):
         return pd.to_datetime(column, utc=True, errors="coerce")
     takes_any = kind.startswith(("object", "str", "bool", "category", "timedelta64", "period"))
-    return None if takes_any else pd.to_numeric(column, errors="coerce")
+    return None if takes_any else pd.to_numeric(without_missing_words(column), errors="coerce")
 
 
 def _check_columns(table: pd.DataFrame) -> None:

@@ -5,6 +5,7 @@ A column's kind is learned from the training rows:
     numbers     numeric columns, nullable ones included, and objects that are all numbers: as they are, NaN where missing
     dates       times, and words that are all ISO dates: days since 1970, NaN where missing; durations: days
     categories  everything else, truth values included: the level's place, the most frequent level first
+    empty       columns that would be numbers or dates, without any value in training: 0, whatever other rows hold
 
 A level is what `str` writes, so that 1, 1.0 and "1" are the same level. A level with fewer than five training rows is
 rare. All rare levels share one place behind the others, and so do levels beyond a model's largest number. A level that was not
@@ -38,6 +39,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.stages.params import PARAMS
+from prunemodels.written_numbers import without_missing_words
 
 Kind = Literal["boosted", "linear", "forest"]
 """The model that a table is prepared for: what does it take?"""
@@ -60,7 +62,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     kinds_
-        for each column ``"number"``, ``"date"`` or ``"category"``.
+        for each column ``"number"``, ``"date"``, ``"category"`` or ``"empty"``.
     levels_
         for each column the levels with a place of their own; none but for categories.
     rare_
@@ -90,7 +92,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 levels = [str(level) for level, rows in ordered if rows >= PARAMS.fewest_rows_of_level]
                 if len(levels) > self.most_levels or len(levels) < len(ordered):
                     levels, rare = levels[: self.most_levels - 1], True
-            self.kinds_.append(kind)
+            self.kinds_.append("empty" if kind != "category" and column.isna().all() else kind)
             self.levels_.append(levels)
             self.rare_.append(rare)
         self.made_from_ = {str(name): [str(name)] for name in table.columns}
@@ -103,7 +105,10 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns = {}
         for f, (name, column) in enumerate(table.items()):
             if self.kinds_[f] == "number":
+                column = without_missing_words(column)
                 columns[str(name)] = as_floats(all_read(column, pd.to_numeric(column, errors="coerce"), "numbers"))
+            elif self.kinds_[f] == "empty":
+                columns[str(name)] = np.zeros(len(table))
             elif self.kinds_[f] == "date":
                 columns[str(name)] = _days(column)
             else:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError
 from formulations.shown import row_of
 from prunemodels.data_files import first_word, shown
+from prunemodels.written_numbers import without_missing_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,7 @@ class Chunk:
             return _arrow_numbers(column, name, self.source, kind)
         if getattr(column.dtype, "kind", "O") in "mMc":  # pandas would turn times into nanoseconds, and drop imaginary parts
             raise InvalidInputError(_no_numbers(self.source, name, column.dtype))
+        column = without_missing_words(column)
         try:
             with np.errstate(over="ignore"):
                 return np.asarray(column.to_numpy(dtype=kind, na_value=np.nan))

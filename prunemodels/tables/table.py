@@ -24,6 +24,7 @@ from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.sparse_arrays import check_sparse
 from prunemodels.files.csv_tables import columns_of_csv, csv_chunks, reading_table
 from prunemodels.tables.cells import check_present
+from prunemodels.written_numbers import Mark, Marks
 
 ARROW_FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather"}
 
@@ -49,12 +50,12 @@ class Source:
     own_code: bool = False  # whether the user's own code makes the chunks; its exceptions are passed on unchanged
 
 
-def open_source(given: Any) -> Source:
+def open_source(given: Any, decimal: Mark | None = None) -> Source:
     """The source of any table that `prunemodels.tables.table.ChunkedTable` accepts."""
     if isinstance(given, str) and "://" in given:
         raise InvalidInputError(f"{given} is not a local file; give pyarrow.dataset.dataset({given!r})")
     if isinstance(given, (str, Path)):
-        return _of_file(Path(given))
+        return _of_file(Path(given), decimal)
     if isinstance(given, (pa.Table, pa.RecordBatch)):
         given = ds.dataset(given)
     if isinstance(given, ds.Dataset):
@@ -71,7 +72,7 @@ def open_source(given: Any) -> Source:
     )
 
 
-def _of_file(place: Path) -> Source:
+def _of_file(place: Path, decimal: Mark | None) -> Source:
     ending = ".parquet" if place.is_dir() else next((e for e in ENDINGS if place.name.lower().endswith(e)), None)
     if ending is None:
         raise InvalidInputError(f"{place} is no table that can be read; give a file ending in {', '.join(ENDINGS)}")
@@ -84,7 +85,8 @@ def _of_file(place: Path) -> Source:
             found = _of_dataset(ds.dataset(place, format=ARROW_FORMATS[ending]), str(place))
             return found if ending != ".parquet" else replace(found, chunks=partial(_parquet_chunks, found.files))
         header = columns_of_csv(place)
-    return Source(str(place), partial(_csv_chunks, place), tuple(header), files=(place,))
+    marks = Marks(said=decimal, remedy="give ChunkedTable(..., decimal='point') or decimal='comma'")
+    return Source(str(place), partial(_csv_chunks, place, marks), tuple(header), files=(place,))
 
 
 def _of_dataset(dataset: Any, name: str) -> Source:
@@ -122,10 +124,10 @@ def _arrow_chunks(dataset: Any, columns: Sequence[str] | None, size: int) -> Ite
     yield from dataset.to_batches(columns=wanted, batch_size=size, batch_readahead=1, fragment_readahead=0)
 
 
-def _csv_chunks(file: Path, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
+def _csv_chunks(file: Path, marks: Marks, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
     """All columns, because pandas has to parse them anyway."""
     del columns
-    yield from csv_chunks(file, size)
+    yield from csv_chunks(file, size, marks)
 
 
 def _slices(table: Any, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
@@ -197,6 +199,9 @@ class ChunkedTable:
         number of rows to read at a time; chunks of an iterable keep their sizes.
     progress
         show a progress bar on stderr at each pass.
+    decimal
+        what stands before the decimals of a CSV file's numbers, ``"point"`` or ``"comma"``, where its first 10,000 rows leave it
+        open: 3.477 may be 3477.
 
     Raises
     ------
@@ -224,6 +229,7 @@ class ChunkedTable:
     columns: Sequence[str] | None = None
     chunk_rows: Count = CHUNK_ROWS
     progress: bool = False
+    decimal: Mark | None = None
     source: Source = field(init=False, repr=False)
     unchanged: Unchanged = field(init=False, repr=False)
 
@@ -234,7 +240,7 @@ class ChunkedTable:
             raise InvalidInputError(f"columns has {twice[0]!r} more than once; give one column for each feature")
         if isinstance(self.given, ChunkedTable):
             raise InvalidInputError("given is a ChunkedTable already; use it as it is")
-        source = open_source(self.given)
+        source = open_source(self.given, self.decimal)
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "unchanged", Unchanged.of(source.files))
 

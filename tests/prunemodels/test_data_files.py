@@ -109,7 +109,7 @@ def test_prices_in_tables_are_read_as_they_are_written(cell: str, message: str, 
     file = tmp_path / "costs.csv"
     file.write_text(f"feature,cost\na,{cell}\nb,7.270\n", encoding="utf-8")
     with pytest.raises(InvalidInputError, match=message):
-        items_from_table(read_prices(file), ["a", "b"])
+        items_from_table(read_prices(file)[0], ["a", "b"])
 
 
 def test_features_may_be_called_anything(tmp_path: Path) -> None:
@@ -117,10 +117,10 @@ def test_features_may_be_called_anything(tmp_path: Path) -> None:
     file = tmp_path / "costs.csv"
     for names in (["NA", "None", "nan"], ["01", "1", "1.0", "1e5"], [" a", "a", "#", "a b"]):
         file.write_text("".join(["feature,cost\n", *(f"{name},{k}\n" for k, name in enumerate(names))]))
-        assert items_from_table(read_prices(file), names).prices == tuple(range(len(names)))
+        assert items_from_table(read_prices(file)[0], names).prices == tuple(range(len(names)))
     file.write_text("feature,cost\n,1\nb,2\n")
     with pytest.raises(InvalidInputError, match="costs has a price for '', and there is no such feature; there are a, b"):
-        items_from_table(read_prices(file), ["a", "b"])
+        items_from_table(read_prices(file)[0], ["a", "b"])
     with pytest.raises(InvalidInputError, match="costs: row 1 of the table names no feature"):
         items_from_table(pd.read_csv(file), ["a", "b"])
 

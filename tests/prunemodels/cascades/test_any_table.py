@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 import skops.io as skops_io
 from sklearn.base import clone
@@ -23,6 +24,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from prunemodels.cascades import budget_cascade
@@ -264,3 +266,54 @@ def test_many_levels_fit_the_histograms() -> None:
     X = pd.DataFrame({"id": np.repeat([f"i{k}" for k in range(1000)], 5)})
     model = prepared(HistGradientBoostingClassifier(max_iter=1, max_bins=32), "boosted").fit(X, np.arange(5000) % 2)
     assert len(model[0].levels_[0]) == 31
+
+
+DOORS: dict[str, Any] = {
+    "pandas": lambda table: table,
+    "arrow-backed": lambda table: table.convert_dtypes(dtype_backend="pyarrow"),
+    "nullable": lambda table: table.convert_dtypes(),
+    "polars": lambda table: pytest.importorskip("polars").from_pandas(table),
+    "pyarrow": lambda table: pyarrow.Table.from_pandas(table, preserve_index=False),
+}
+"""A table of pandas with the types of another library."""
+
+
+GAPS = X.assign(none=np.nan, one=[5.0] + [np.nan] * (len(X) - 1), count=np.arange(len(X)) % 7)
+GAPS = GAPS.assign(never=pd.NaT, same="word", empty=pd.Series([None] * len(X), dtype="str"))
+"""Columns without any value, with one value, and of one word, too."""
+
+
+@pytest.mark.parametrize("names", [["member", "age", "none", "one", "count"], [*GAPS.columns]])
+def test_a_table_of_any_library_is_that_of_pandas(names: list[str]) -> None:
+    """Whatever types the training rows had, rows of all types get the classes that pandas' rows get."""
+    table, tree = GAPS[names], prepared(DecisionTreeClassifier(max_depth=3), "forest")
+    y = np.where((table["age"] > 50) ^ (table["count"] > 3), "pays", "leaves")
+    stages = [(tree, names[:2]), (tree, None)]
+    fitted = {name: pm.CascadeClassifier(stages, costs=1, **QUICK).fit(door(table), y) for name, door in DOORS.items()}
+    truth = fitted["pandas"].predict(table)
+    assert (truth == y).mean() > 0.7
+    for trained, cascade in fitted.items():
+        for seen, door in DOORS.items():
+            assert np.array_equal(cascade.predict(door(table)), truth), (trained, seen)
+
+
+@pytest.mark.parametrize("names", [["age", "none", "one"], ["age", "none", "one", "never", "same", "empty"]])
+def test_nothing_is_learned_from_columns_without_values(names: list[str]) -> None:
+    """Boosting refuses them by an error about windows; a value in later rows changes nothing."""
+    table = GAPS[names]
+    model = BOOSTED if len(names) == 3 else prepared(BOOSTED, "boosted")
+    cascade = pm.CascadeClassifier([(model, None), (model, ["age"])], costs=1, **QUICK).fit(table, Y)
+    assert np.array_equal(cascade.predict(table.assign(none=7.0)), cascade.predict(table))
+
+
+def test_rows_for_columns_of_numbers_may_have_words_for_gaps() -> None:
+    """A question mark where training had numbers is a gap, in a cascade's table and in a prepared model; other words are not."""
+    rows = X[["age", "city"]].astype({"age": object})
+    rows.iloc[0, 0], gap = "?", X[["age", "city"]].copy()
+    gap.iloc[0, 0] = np.nan
+    model = prepared(BOOSTED, "boosted").fit(X[["age", "city"]], Y)
+    cascade = pm.CascadeClassifier([(prepared(BOOSTED, "boosted"), ["age"])], costs=1, **QUICK).fit(X[["age", "city"]], Y)
+    for fitted in (model, cascade):
+        assert np.array_equal(fitted.predict(rows), fitted.predict(gap))
+        with pytest.raises(pm.errors.InvalidInputError, match="'age' holds 'old' in the row 0, in training it held"):
+            fitted.predict(rows.replace("?", "old"))

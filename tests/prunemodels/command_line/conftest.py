@@ -106,7 +106,7 @@ def _broken(folder: Path, table: pd.DataFrame, prices: pd.DataFrame) -> None:
     tables = {
         "lacking": table.drop(columns="mean_area"),
         "wordy": table.assign(mean_area=["large", *[1.0] * (len(table) - 1)]),
-        "commas": table.assign(mean_area=table.mean_area.map(lambda x: f"{x}".replace(".", ","))),
+        "commas": table.assign(mean_area=["57,9", *["57.9"] * (len(table) - 1)]),
         "infinite": table.assign(mean_area=np.inf),
         "strange": table.assign(label=7),
         "other": table.assign(label=table.label + 1),
@@ -122,7 +122,7 @@ def _broken(folder: Path, table: pd.DataFrame, prices: pd.DataFrame) -> None:
         "costs_unknown": prices.assign(feature=prices.feature.replace("mean_area", "area")),
         "costs_nameless": prices.rename(columns={"cost": "price"}),
         "costs_twice": prices.assign(price=1),
-        "costs_comma": prices.assign(cost=["7,27", *[1] * 7]),
+        "costs_comma": prices.assign(cost=["7,27", "1.5", *[1] * 6]),
         "few": table[["mean_radius", "label"]],
     }
     for name, broken in tables.items():

@@ -69,3 +69,57 @@ def test_from_a_table_to_a_cascade(
         page = told(capsys, "report c.skops --held-out test.csv --label diagnosis --out cascade.html")
         for seen in (r["held_out"], page["held_out"]):
             assert [seen[k]["mean"] for k in ("cost_after", "error_after")] == pytest.approx([paid, 1 - right])
+
+
+@pytest.mark.parametrize("model", ["forest", "boosted"])
+def test_a_table_means_the_same_however_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], model: str
+) -> None:
+    """Thousands, decimal commas, words for gaps and empty columns: the model, its prices and its errors are those of the plain
+    table, and the terminal says what was taken.
+    """
+    monkeypatch.chdir(tmp_path)
+    rng, n = np.random.default_rng(1), 240
+    plain = pd.DataFrame({"age": rng.integers(20, 90, n).astype(float), "income": rng.integers(300, 9000, n)})
+    plain["weight"] = rng.normal(70, 9, n).round(1)
+    plain["ill"] = np.where((plain.age > 50) ^ (plain.income > 6000), "yes", "no")
+    plain.loc[[3, 60, 120, 170, 239], "age"] = np.nan
+    plain["late"] = [np.nan] * (n - 1) + [5.0]
+    other = plain.copy()
+    other["age"] = plain.age.map(lambda age: "?" if np.isnan(age) else f"{age:.0f}")
+    other["income"] = plain.income.map(lambda income: f"{income:,}".replace(",", "."))
+    plain.to_csv("plain.csv", index=False)
+    other.assign(none=None).to_csv("other.csv", index=False, sep=";", decimal=",")
+    other.to_excel("other.xlsx", index=False)
+    Path("prices.csv").write_text("feature;cost\nage;1.200\nincome;7,27\nweight;2\n")
+    errors, costs = [], []
+    for file in ("plain.csv", "other.csv"):
+        r = told(capsys, f"train --data {file} --label ill --model {model} --trees 5 --ignore late --out m.skops --force")
+        errors.append((r["features"], r["held_out_error"], r["training_error"]))
+        for seen in ("plain.csv", "other.csv", "other.xlsx"):
+            figures = told(capsys, f"evaluate m.skops --data {seen} --label ill --ignore late --decimal comma --costs prices.csv")
+            costs.append((figures["figures"]["cost"], figures["figures"]["error"]))
+        assert figures["read"][-1] == "prices.csv: points for thousands in cost; decimal comma in cost"
+    assert (len({*errors}), len({*costs}), errors[0][0]) == (1, 1, 3)
+    words, empty = r["read"]
+    assert words == "other.csv: points for thousands in income; decimal comma in weight; `?` is missing in age: 5 of 240"
+    assert "'none' left out" in empty
+    last = told(capsys, f"train --data other.csv --label ill --model {model} --trees 5 --seed 1 --out m.skops --force")
+    assert last["features"] == 3 + ("late" not in "".join(last["read"]))
+
+
+def test_codes_for_missing_values_are_told_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """-999 and 0 far from all others; not a 0 among small numbers, nor a code that comes once."""
+    monkeypatch.chdir(tmp_path)
+    rng, n = np.random.default_rng(1), 200
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(60, 5, n), "c": rng.integers(0, 40, n), "d": rng.normal(size=n)})
+    X.loc[:4, "a"], X.loc[7:9, "b"], X.loc[11, "d"] = -999, 0, 999
+    X.assign(y=X.a > 0).to_csv("t.csv", index=False)
+    r = told(capsys, "train --data t.csv --label y --trees 3 --model boosted --out m.skops")
+    assert [hint.split("'")[1] for hint in r["hints"]] == ["a", "b"]
+    assert [number in hint for number, hint in zip(("is -999 in 5 of 200", "is 0 in 3 of 200"), r["hints"], strict=True)] == [
+        True
+    ] * 2
+    assert "left out" not in "".join(r["read"])

@@ -15,9 +15,10 @@ from formulations import BrokenFileError, InvalidInputError
 from prunemodels.data_files import read_prices, read_table
 from prunemodels.files import csv_tables
 from prunemodels.files.csv_tables import columns_of_csv, csv_chunks
+from prunemodels.written_numbers import Marks
 from tests.loops import looped
 
-LAYOUT = csv_tables.Layout(["a", "b"], ",", ".")
+LAYOUT = csv_tables.Layout(["a", "b"], ",")
 
 REFUSED = {
     "one too many in every row": ("a,b\n1,2,3\n4,5,6\n", "line 2, has 3 fields, but the header names 2 columns: '1,2,3'"),
@@ -44,7 +45,7 @@ def test_rows_that_do_not_fit_the_header_are_refused(tmp_path: Path, case: str, 
     with pytest.raises(BrokenFileError, match=rf"t\.csv.*, {message}.*; write one field for each column"):
         read_table(file)
     with pytest.raises(BrokenFileError, match=message):
-        list(csv_chunks(file, 1))
+        list(csv_chunks(file, 1, Marks()))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_rows_that_do_not_fit_the_header_are_refused(tmp_path: Path, case: str, 
 def test_quotes_empty_lines_and_line_ends_are_no_mistakes(tmp_path: Path, text: str) -> None:
     """Commas in quotes, empty lines, the line ends of three systems and a byte-order mark: all the same table."""
     (tmp_path / "t.csv").write_bytes(text.encode())
-    pd.testing.assert_frame_equal(read_table(tmp_path / "t.csv"), pd.DataFrame({"a": ["1,5"], "b": [2]}), check_dtype=False)
+    pd.testing.assert_frame_equal(read_table(tmp_path / "t.csv"), pd.DataFrame({"a": [1.5], "b": [2]}), check_dtype=False)
     assert columns_of_csv(tmp_path / "t.csv") == ["a", "b"]
 
 
@@ -82,10 +83,10 @@ def test_files_of_other_countries(tmp_path: Path, content: bytes, monkeypatch: p
     for block in (5, 17, 1 << 20):
         monkeypatch.setattr(csv_tables, "BLOCK", block)
         pd.testing.assert_frame_equal(read_table(tmp_path / "t.csv"), table, check_dtype=False)
-        pd.testing.assert_frame_equal(pd.concat(csv_chunks(tmp_path / "t.csv", 2)), table, check_dtype=False)
+        pd.testing.assert_frame_equal(pd.concat(csv_chunks(tmp_path / "t.csv", 2, Marks())), table, check_dtype=False)
     prices = "feature;cost\na;7,27\nb;1\n"
     (tmp_path / "p.csv").write_text(prices)
-    assert [str(cost) for cost in read_prices(tmp_path / "p.csv")["cost"]] == ["7.27", "1"]
+    assert [str(cost) for cost in read_prices(tmp_path / "p.csv")[0]["cost"]] == ["7.27", "1"]
 
 
 def test_what_the_message_says_of_separators(tmp_path: Path) -> None:

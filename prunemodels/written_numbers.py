@@ -1,0 +1,352 @@
+r"""Numbers as people write them in tables: decimal commas, thousands, currencies, and words that stand for a missing value.
+
+A cell may be a number in two ways, 3.477 with a decimal point and 3477 with a decimal comma. So no cell is read by itself:
+
+    a column's mark is what one of its cells can only mean: 57,9 has a decimal comma, 0.123 and 1,234.5 a decimal point,   (1)
+        1.234.567 a decimal comma, because its points are for thousands; 900 may have either;
+    else the mark of the file's other columns, where they agree; else, where commas separate fields, a point;               (2)
+    else what the user says; else the column is refused with both readings.                                                (3)
+
+A column is one of numbers if all of its cells are numbers, empty, or words for a missing value (`MISSING`), and one at least is a
+number. All other columns stay as they are. Spaces and apostrophes may stand for thousands, too; all cells of a column may have
+the sign of a currency, or that of per cent; (5) and 5- are -5, as in accounts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from formulations.errors import InvalidInputError
+from formulations.shown import row_of
+
+Mark = Literal["point", "comma"]
+
+EMPTY = frozenset(
+    {"#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN"}
+    | {"None", "n/a", "nan", "null"}
+)
+"""What pandas takes for an empty cell in all columns, beside nothing at all."""
+
+_WORDS = """
+?|??|???|-|--|---|\u2013|\u2014|.|..|...|*|/|na|n/a|n.a.|n.a|n. a.|#n/a|(null)|none|nil|missing|unknown|unk|not known|nd|n.d.|n/d
+|not available|not applicable|undefined|no data|tbd|keine|keiner|keine angabe|k.a.|k. a.|unbekannt|nicht bekannt|fehlt|fehlend
+|leer|inconnu|inconnue|manquant|desconocido|sconosciuto|onbekend|ok\u00e4nd|ukendt|ukjent|#value!|#div/0!|#num!|#ref!|#name?|#null!"""
+
+MISSING = frozenset({"", *_WORDS.replace("\n", "").split("|"), *(word.casefold() for word in EMPTY)})
+"""Words for a missing value, in small letters, in columns whose other cells are numbers; the last are what spreadsheets write."""
+
+TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
+"""What pandas takes for truth values."""
+
+MOSTLY = 0.5
+"""A column of words is told if more of its cells than this share are numbers, perhaps with a unit behind them."""
+
+FEWEST_NUMBERS = 10
+"""Fewer distinct numbers than these among words are codes."""
+
+_UNIT = r"(?:[$\u20ac\u00a3\u00a5\u20b9]|EUR|USD|GBP|CHF|JPY)"
+_GAPS = " \u00a0\u2009\u202f'\u2019"
+_CELL = re.compile(
+    rf"(?P<open>\()?\s*(?P<sign>[-+\u2212]?)\s*(?P<before>{_UNIT}?)\s*(?P<minus>[-\u2212]?)"
+    rf"(?P<body>[0-9.,][0-9.,{_GAPS}]*(?<![{_GAPS}])|inf(?:inity)?)(?P<exponent>(?:e[+-]?[0-9]+)?)"
+    rf"\s*(?P<after>(?:{_UNIT}|%)?)\s*(?P<behind>[-\u2212]?)\s*(?P<close>\))?",
+    re.IGNORECASE,
+)
+_GROUPED = r"[1-9][0-9]{{0,2}}(?P<group>[{}" + _GAPS + r"])[0-9]{{3}}(?:(?P=group)[0-9]{{3}})*"
+_INDIAN = r"[1-9][0-9]?(?:,[0-9]{2})+(?P<lakh>,)[0-9]{3}"
+_BODY = {
+    "point": re.compile(rf"(?:[0-9]+|{_GROUPED.format(',')}|{_INDIAN})(?:\.[0-9]*)?|\.[0-9]+|inf(?:inity)?", re.IGNORECASE),
+    "comma": re.compile(rf"(?:[0-9]+|{_GROUPED.format('.')})(?:,[0-9]*)?|,[0-9]+|inf(?:inity)?", re.IGNORECASE),
+}
+_MEASURED = re.compile(r"(.*[0-9])\s*([^\W\d_]{1,6}(?:/[^\W\d_]{1,6})?)")
+"""A number and a unit: 5 cm, 88 mg/dl."""
+
+_THOUSANDS = {",": "commas", ".": "points", "'": "apostrophes", "\u2019": "apostrophes"}
+
+
+class Number(NamedTuple):
+    """One reading of a cell: the number in Python's spelling, and what was taken, for the user."""
+
+    text: str
+    taken: tuple[str, ...]
+
+
+class Written(NamedTuple):
+    """What the text of a cell may mean: its readings, None where it has none, and the sign of its unit."""
+
+    point: Number | None
+    comma: Number | None
+    unit: str
+
+    @property
+    def marks(self) -> set[Mark]:
+        """The mark that the cell must have, if it can have only one; see (1)."""
+        if self.point is None or self.comma is None:
+            return {"comma" if self.point is None else "point"}
+        return set()
+
+    def text(self, mark: Mark) -> str | None:
+        """The number with a decimal mark, in Python's spelling; None where it has none."""
+        number = self.point if mark == "point" else self.comma
+        return None if number is None else number.text
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the cell is another number with each mark."""
+        return not self.marks and self.text("point") != self.text("comma")
+
+
+def written(cell: str) -> Written | None:
+    """The readings of a cell; None if it is no number."""
+    found = _CELL.fullmatch(cell.strip())
+    if found is None or bool(found["open"]) != bool(found["close"]):
+        return None
+    signs = [found["open"] or "", found["sign"].replace("+", ""), found["minus"], found["behind"]]
+    negative, units = [sign for sign in signs if sign], [unit for unit in (found["before"], found["after"]) if unit]
+    if len(negative) > 1 or len(units) > 1 or (found["minus"] and found["sign"]):
+        return None
+    taken = [f"{units[0]} left out"] if units else []
+    if found["open"] or found["behind"]:
+        taken.append("5- as -5" if found["behind"] else "(5) as -5")
+    point, comma = (_number(found, "-" if negative else "", mark, taken) for mark in ("point", "comma"))
+    return None if point is None and comma is None else Written(point, comma, units[0] if units else "")
+
+
+def _number(found: re.Match[str], sign: str, mark: str, taken: list[str]) -> Number | None:
+    """One reading; an exponent stands behind digits without groups only."""
+    body = _BODY[mark].fullmatch(found["body"])
+    group = body and (body["group"] or body.groupdict().get("lakh"))
+    if body is None or (group and found["exponent"]):
+        return None
+    decimal = "." if mark == "point" else ","
+    digits = re.sub(rf"[^0-9a-z{decimal}]", "", body[0], flags=re.IGNORECASE).replace(",", ".")
+    more = ["decimal comma"] if mark == "comma" and "," in body[0] else []
+    more += [f"{_THOUSANDS.get(group, 'spaces')} for thousands"] if group else []
+    return Number(f"{sign}{digits}{found['exponent']}", (*more, *taken))
+
+
+def stands_for_missing(cell: Any) -> bool:
+    """Whether a cell of a column of numbers is empty, or a word for a missing value."""
+    return cell.strip().casefold() in MISSING if isinstance(cell, str) else bool(pd.isna(cell))
+
+
+def without_missing_words(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The column with empty cells in the place of words for a missing value, for a model that has numbers there."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column
+    return column.astype(object).mask(column.map(stands_for_missing).astype(bool), np.nan)
+
+
+def has_decimal_commas(column: pd.Series[Any]) -> bool:
+    """Whether a column of text is one of numbers, and some of them have commas."""
+    if column.dtype not in (object, "str") or not any(isinstance(cell, str) and "," in cell for cell in column):
+        return False
+    return _Column.of(column).is_numbers
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What is known of a file before a part of it is read: the marks of columns, and those of the others; see (1) to (3)."""
+
+    columns: Mapping[str, Mark] = field(default_factory=dict)
+    others: frozenset[Mark] = frozenset()
+    points: bool = False  # whether a point is a decimal point where no cell has a comma: commas separate the fields
+    said: Mark | None = None  # what the user says
+    remedy: str = "say which: --decimal point or --decimal comma"
+
+
+@dataclass
+class _Column:
+    """The distinct cells of one column of text."""
+
+    codes: Any  # of each row the place among the distinct cells, -1 where it is empty
+    cells: Sequence[Any]
+    numbers: list[Written | None]
+    missing: list[bool]
+
+    @classmethod
+    def of(cls, column: pd.Series[Any]) -> _Column:
+        codes, cells = pd.factorize(column.astype(object))
+        numbers = [written(cell) if isinstance(cell, str) else _plain(cell) for cell in cells]
+        return cls(codes, list(cells), numbers, [stands_for_missing(cell) for cell in cells])
+
+    @property
+    def is_numbers(self) -> bool:
+        """Whether the cells are numbers beside missing ones."""
+        wrong = any(number is None and not gone for number, gone in zip(self.numbers, self.missing, strict=True))
+        return not wrong and any(number is not None for number in self.numbers)
+
+    def count(self, chosen: Sequence[bool]) -> int:
+        """The number of rows with one of the chosen distinct cells."""
+        return int(np.append(chosen, False)[self.codes].sum())
+
+    @property
+    def marks(self) -> set[Mark]:
+        return {mark for number in self.numbers if number is not None for mark in number.marks}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a cell is another number with each mark."""
+        return any(number is not None and number.is_open for number in self.numbers)
+
+    def first(self, what: str, value: Any) -> tuple[int, str, Written]:
+        """The first row whose cell is such a number, with the cell and its readings."""
+        found = ((k, number) for k, number in enumerate(self.numbers) if number is not None)
+        k, number = next((k, number) for k, number in found if getattr(number, what) == value)
+        return int(np.argmax(self.codes == k)), str(self.cells[k]).strip(), number
+
+
+def _plain(cell: Any) -> Written | None:
+    """A number that is no text, as a spreadsheet has it; truth values and times are none."""
+    if isinstance(cell, bool | np.bool_) or not isinstance(cell, int | float | np.number):
+        return None
+    number = Number(repr(cell.item() if isinstance(cell, np.generic) else cell), ())
+    return Written(number, number, "")
+
+
+def read_numbers(
+    table: pd.DataFrame, source: str, marks: Marks, *, first: int = 0, as_text: Collection[str] = (), skip: Collection[str] = ()
+) -> tuple[pd.DataFrame, Marks, list[str]]:
+    """The table with numbers in the place of text that is one; the marks of its columns; and what was taken, for the user.
+
+    Columns of `as_text` stay text, in Python's spelling, their words as they are; those of `skip` stay as they are. `first`: the
+    rows of the file before these.
+    """
+    found = table.copy(deep=False)
+    texts = [str(name) for name, column in table.items() if name not in skip and column.dtype in (object, "str")]
+    columns = {name: _Column.of(table[name]) for name in texts}
+    numbers = {name: column for name, column in columns.items() if name in as_text or column.is_numbers}
+    for name, column in numbers.items():
+        _check_units(name, column, source, first)
+    decided = _decided(numbers, source, marks, first)
+    taken: dict[str, list[str]] = {}
+    for name, column in numbers.items():
+        mark: Mark = decided.get(name, "point")
+        readings = [None if number is None else getattr(number, mark) for number in column.numbers]
+        for what in dict.fromkeys(what for reading in readings if reading is not None for what in reading.taken):
+            taken.setdefault(what, []).append(str(name))
+        if name in as_text:
+            kept = [cell if reading is None else reading.text for cell, reading in zip(column.cells, readings, strict=True)]
+            found[name] = _with_gaps(pd.Series([*kept, np.nan], dtype=object).iloc[column.codes].set_axis(table.index))
+        else:
+            found[name] = _values(readings, column.codes)
+    for name in columns.keys() - numbers.keys():
+        found[name] = _with_gaps(table[name])
+    told = [f"{what} in {_listed(names)}" for what, names in taken.items()]
+    told += _missing_told({name: column for name, column in numbers.items() if name not in as_text}, len(table))
+    words = (_words_told(name, column, first) for name, column in columns.items() if name not in numbers)
+    known = replace(marks, columns=decided, others=frozenset(decided.values()))
+    return found, known, [*(["; ".join(told)] if told else []), *(sentence for sentence in words if sentence)]
+
+
+def _with_gaps(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column of words with the gaps, and then perhaps the truth values, that pandas finds in it."""
+    gaps = column.isin(EMPTY)
+    if not gaps.any():
+        return column
+    found = column.mask(gaps)
+    present = found.dropna()
+    if not len(present):
+        return found.astype(np.float64)
+    return found.astype(object).map(TRUTH) if present.isin([*TRUTH]).all() else found
+
+
+def _values(readings: Sequence[Number | None], codes: Any) -> Any:
+    """The numbers of all rows: integers where all are, NaN where there is none."""
+    present = np.array([reading is not None for reading in readings] + [False])
+    values = pd.to_numeric(pd.Series([reading.text for reading in readings if reading is not None])).to_numpy()
+    place, there = np.cumsum(present) - 1, present[codes]
+    if there.all():
+        return values[place[codes]]
+    found = np.full(len(codes), np.nan)
+    found[there] = values.astype(np.float64)[place[codes[there]]]
+    return found
+
+
+def _check_units(name: str, column: _Column, source: str, first: int) -> None:
+    """Refuse amounts of several currencies, and per cent beside other numbers."""
+    units = {number.unit for number in column.numbers if number is not None}
+    if len(units) > 1 and ("%" in units or len(units - {""}) > 1):
+        shown = [column.first("unit", unit) for unit in units]
+        raise InvalidInputError(
+            f"{source}: the column {name!r} holds numbers of different units, {_cells(shown, first)}; write one unit "
+            "throughout, or leave the column out"
+        )
+
+
+def _decided(columns: Mapping[str, _Column], source: str, marks: Marks, first: int) -> dict[str, Mark]:
+    """(1) to (3): the marks of the columns that must have one."""
+    found: dict[str, Mark] = {}
+    for name, column in columns.items():
+        known: set[Mark] = {marks.columns[name]} if name in marks.columns else set()
+        if len(column.marks | known) > 1:
+            shown = [column.first("marks", {mark}) for mark in column.marks]
+            raise InvalidInputError(
+                f"{source}: the column {name!r} has numbers with decimal points and with decimal commas, {_cells(shown, first)}; "
+                "write one of them throughout, or leave the column out"
+            )
+        for mark in column.marks | known:
+            found[name] = mark
+    others: set[Mark] = {*found.values(), *marks.others}
+    undecided = [name for name, column in columns.items() if name not in found and column.is_open]
+    commas = any("," in str(cell) for name in undecided for cell in columns[name].cells)
+    for name in undecided:
+        if len(others) == 1:
+            found[name] = next(iter(others))
+        elif marks.points and not others and not commas:
+            found[name] = "point"
+        elif marks.said is not None:
+            found[name] = marks.said
+        else:
+            i, cell, both = columns[name].first("is_open", True)
+            raise InvalidInputError(
+                f"{row_of(source, first + i)}: the column {name!r} holds {cell!r}, which is {both.text('point')} with a decimal "
+                f"point and {both.text('comma')} with a decimal comma, and no other number decides; {marks.remedy}"
+            )
+    return found
+
+
+def _cells(cells: Sequence[tuple[int, str, Written]], first: int) -> str:
+    """Cells and their rows, for messages."""
+    return " and ".join(f"{cell!r} in row {first + i + 1:,}" for i, cell, _ in sorted(cells, key=lambda found: found[:2]))
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more columns" if len(names) > most else "")
+
+
+def _missing_told(columns: Mapping[str, _Column], n_rows: int, most: int = 6) -> list[str]:
+    """Which words stand for missing values, by column."""
+    counts = []
+    for name, column in columns.items():
+        words = sorted({str(cell).strip() for cell, gone in zip(column.cells, column.missing, strict=True) if gone} - {""})
+        if words:
+            shown = ", ".join(f"`{word}`" for word in words)
+            verb = "is" if len(words) == 1 else "are"
+            counts.append(f"{shown} {verb} missing in {name}: {column.count(column.missing):,} of {n_rows:,}")
+    more = [f"such words in {len(counts) - most} more columns"] if len(counts) > most else []
+    return counts[:most] + more
+
+
+def _words_told(name: str, column: _Column, first: int) -> str:
+    """What to say of a column of words most of whose cells are numbers, or numbers with a unit; nothing of others."""
+    plain = [number is not None for number in column.numbers]
+    measured = [_MEASURED.fullmatch(cell.strip()) if isinstance(cell, str) else None for cell in column.cells]
+    units = [found is not None and written(found[1]) is not None for found in measured]
+    least = MOSTLY * int((column.codes >= 0).sum())
+    for chosen, why in (
+        (plain, "empty such cells if they stand for missing values"),
+        (units, "write the numbers alone, all in one unit, if they are to be compared"),
+    ):
+        if sum(chosen) <= FEWEST_NUMBERS or column.count(chosen) <= least:
+            continue
+        other = next(k for k, number in enumerate(chosen) if number == (chosen is units) and not column.missing[k])
+        row, cell = int(np.argmax(column.codes == other)), str(column.cells[other])
+        return f"{name} is read as words, though most cells hold numbers, because of {cell!r} in row {first + row + 1:,}; {why}"
+    return ""
