@@ -3,8 +3,8 @@
 With lambda_l the breakpoint of level l,
 
     every split h pays        duals_h min(1, lambda / lambda_l),        l its level                                         (1)
-    every purchase j of level l, the highest among its users', is paid  lambda_l price_j  in all, by splits of level l
-                                                                        alone; of real numbers that much or less            (2)
+    the splits of level l, the highest among its users', pay together   lambda_l price_j  for purchase j, others nothing;
+                                                                        of real numbers that much or less                   (2)
 
 By (2) the duals (1) of a purchase are lambda times its price up to lambda_l, and stay what they are there beyond: never more than
 its price, for any lambda, and exactly that for as long as it is bought. What is left unpaid of it counts as a gap. Shares

@@ -6,8 +6,8 @@ See `formulations.answers.pruning_path.PathShares`. With U the purchase's users 
     the last split of U pays S less the other shares                                                                      (2)
     moves: from the share of one user of U to that of another                                                              (3)
 
-By (2) the shares of a purchase add up to S, and moves change no sum. What remains to be checked is that no share is negative.
-Those of (1) are not, because weights are above 0. Those of (2), and all shares after the moves, are looked at.
+By (2) the shares of a purchase add up to S, and moves change no sum. It remains to check that no share is negative. The shares
+(1) are not, because weights are above 0. The shares (2), and the shares after the moves, are checked one by one.
 """
 
 from __future__ import annotations
@@ -66,10 +66,12 @@ class Shares:
 
     def _divide(self, item: int, prices: NDArray[np.int64], at: NDArray[np.int64], last: NDArray[np.int64]) -> None:
         """(1) and (2) for an item's purchases."""
+        # what a unit of weight pays
         weights = np.zeros(prices.size)
         for split, place in self._paying(item, at):
             np.add.at(weights, place, self._weight[split])
         rate = np.divide(prices, weights, out=np.zeros_like(weights), where=weights > 0.0) * MARGIN
+        # the shares of all users but the last
         mine, left_over = self._recount.by_item(item), prices.copy()
         moved = self._moves.of_purchases(mine)
         for split, place in self._paying(item, at):
@@ -84,6 +86,7 @@ class Shares:
             raise Refuted(
                 f"the shares of {self._recount.name(mine.start + int(np.argmax(left_over < 0)))} are more than its price"
             )
+        # the last user's
         with_rest = np.flatnonzero(left_over)
         np.add.at(self._sums, last[with_rest], left_over[with_rest])
         with_rest = with_rest[moved[with_rest]]

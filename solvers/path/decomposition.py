@@ -48,7 +48,7 @@ class PathPiece:
     dual: NDArray[np.int64]  # int64, shape of the arcs: the flow that proves it, in gains times `scale`
     scale: int | Fraction  # of whole numbers the denominator of `ratio`, else that of the grid that the cut was made on
     outside: int  # how many splits of what was divided are outside of it
-    left: int = 0  # in the unit of `dual`: no closure of it is worth more, which is nothing where nothing was rounded
+    left: int = 0  # what its best closure is worth on the grid of the cut, in the unit of `dual`; 0 where nothing was rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,18 +242,21 @@ def divide(
     """
     root: _Place[Outcome] = _Place()
 
+    # outcomes go to the item's place; the items that it was divided into get places within it
     def settle(place: _Place[Outcome], outcomes: list[Outcome], items: list[Item]) -> list[tuple[_Place[Outcome], Item]]:
         place.outcomes, place.within = outcomes, [_Place() for _ in items]
         if outcomes:
             done(outcomes)
         return list(zip(place.within, items, strict=True))
 
+    # in this thread, one item after the other
     if threads == 1:
         todo = [(root, first)]
         while todo:
             place, item = todo.pop()
             todo += settle(place, *step(item))
         return _in_order(root)
+    # in several threads: whatever a finished item was divided into is submitted at once
     with ThreadPoolExecutor(threads) as pool:
         pending: dict[Future[tuple[list[Outcome], list[Item]]], _Place[Outcome]] = {pool.submit(step, first): root}
         try:

@@ -8,9 +8,10 @@ Every purchase j is shared out among the splits that need it by their scores: sp
 
 on a network with merged purchases. Scores of splits with unequal levels drift apart, so a purchase comes to be paid by those
 of its users whose level is the highest. Once no price can be moved to a higher level, the levels are the breakpoints, of all
-splits at once; after 20 rounds most are right within some per cent. Thresholds are then set where few splits are unsure. A cut of
-the unsure ones, beside those that are sure, tells their side; the cuts at all thresholds are one network. A round costs 2 to 4 ns
-an arc, a cut of a large network several hundred.
+splits at once; after 20 rounds most are right within some per cent. Thresholds between levels are then set where few splits are
+unsure, which means that the rounds leave open on which side their levels are. A cut of the unsure splits at a threshold decides
+that, with all other splits on the side of their levels. The cuts at all thresholds are one network. A round costs 2 to 4 ns an
+arc, a cut of a large network several hundred.
 
 A guess A that is optimal between two breakpoints still has to be the optimum that `ties` asks for. If removing a set D leaves
 another optimum, D has value 0 at two lambdas, so it has neither gain nor price of its own. The same holds for every single

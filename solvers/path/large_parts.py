@@ -79,7 +79,7 @@ class Edge:
     """A part that goes at one lambda, `ratio`, and its splits; `gap` says how much more than its ends an optimum may be worth.
 
     The gap is in gains. Rounds prove it at a lambda of at most `ratio`, against the inner end. As lambda rises to that
-    ratio, nothing outside of the inner end gains on it, so that the gap is one there too.
+    ratio, larger prunings lose more than the inner end does, so the gap holds there too.
     """
 
     ratio: Fraction
@@ -104,7 +104,7 @@ class Division:
     tick: Callable[[], None] = lambda: None  # called every ten rounds
     edges: list[Edge] = field(default_factory=list)  # all that go at one lambda
     unsure: list[Edge] = field(default_factory=list)  # those whose gap is not closed
-    # those that the last part's rounds ended with: the next part and the proof of the path start there. Empty at first.
+    # at most one: the scores that the last part's rounds ended with, from which the next part and the proof of the path start.
     scores: list[Scores] = field(default_factory=list)
     # large parts, their rounds, and the seconds of both, those of earlier runs included.
     stats: dict[str, float] = field(
@@ -167,7 +167,7 @@ class LargePart:
             missed = Fraction(0)
         if missed or (is_end and found.ratio != self.ratio):
             how.stats["parts_with_gap"] += 1
-        # Where an end is not optimal, it may be worse than what was found at any lambda.
+        # Where no optimum was proven, what was found divides the part only if it lies strictly between the ends.
         if is_end or (missed and not (inner.cost < middle.cost < outer.cost and inner.gain < middle.gain < outer.gain)):
             edge = Edge(self.ratio, self.nodes, found.bound - inner.worth(found.ratio))
             how.unsure.extend([edge] if missed or found.ratio != self.ratio else [])
@@ -179,6 +179,7 @@ class LargePart:
         inner, problem, files, started = self.inner, how.problem, how.files, time.perf_counter()
         if files is not None:
             files.check_writable()
+        # a run at the ratio of the part, in which all outside of it is fixed
         objective = fitting_objective(problem, self.ratio * problem.numbers.lam_unit).refined()
         rows = LocalRows(objective, how.pool, how.params.sharing)
         bought = inner.unpacked(problem.usage.n_purchases)
@@ -189,6 +190,7 @@ class LargePart:
             how.scores[-1] if how.scores else None,
             known=Known(inner.kept, problem.ensemble.is_split & ~self.outer.kept, paid=paid),
         )
+        # it goes on from the state in the files, and writes its own there
         save = None
         if files is not None:
             state = files.load_state(key)
@@ -198,6 +200,7 @@ class LargePart:
             def save() -> None:
                 files.save_state(run.state(), key)
 
+        # rounds until they have an answer; without a cut it may not be the optimum that `ties` asks for
         _drive(run, how, paid.base, save)
         how.scores[:] = [Scores(run.scores().score, how.params.sharing.warm_start_iteration)]
         kept = run.best_kept if run.core is not None else self._extreme(how, objective, run.best_kept)
@@ -208,6 +211,7 @@ class LargePart:
             rounds=run.rounds_made,
             seconds=time.perf_counter() - started,
         )
+        # gain, cost and purchases of what was found: an end's, or counted again, or those that the run has counted
         end = self._end(kept)
         if end is not None:
             return found, end

@@ -23,24 +23,11 @@ from formulations.answers.solution import FixingStage
 from formulations.checkpoints import MOST_ROUNDS, Checkpoint, Stored
 from formulations.errors import BrokenFileError
 from formulations.stored_arrays import stored_array, stored_fraction, whole_number
-from solvers.price_sharing.run import RunState
+from solvers.price_sharing.run import STATE_ARRAYS, STATE_FIGURES, RunState
 
 STATE_FILE = "running.state"
 
 LOCK_FILE = ".lock"
-
-STATE_FIGURES = (
-    "lowest_bound",
-    "bound",
-    "best_value",
-    "iteration",
-    "rounds_made",
-    "rounds_without_progress",
-)
-"""The fields of a run's state that are single numbers."""
-
-STATE_ARRAYS = ("score", "stepped", "mean_log_level", "score_at_lowest")
-"""The fields with a float32 for each open split."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -289,6 +289,7 @@ def _found(problem: Core, asked: PathOptions) -> _Found:
     parts, pieces = Parts(problem), list[PathPiece]()
     outer, inner = without_prices(problem, asked.ties), free_of_charge(problem, asked.ties)
     leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
+    # the folder of what was found, if there is one
     files, then = None, "nothing was changed"
     if asked.checkpoint is not None:
         options = "path", float(asked.gap), asked.ties, asked.cuts
@@ -302,7 +303,7 @@ def _found(problem: Core, asked: PathOptions) -> _Found:
         ThreadPoolExecutor(1) as pool,
         Progress("path", int((outer & ~inner).sum()), shown=asked.progress) as bar,
     ):
-
+        # what is called on the way looks at the clock
         def advance(splits: int) -> None:
             if time.perf_counter() > asked.deadline:
                 raise OutOfTime
@@ -312,6 +313,7 @@ def _found(problem: Core, asked: PathOptions) -> _Found:
             advance(0)
             bar.tick()
 
+        # price sharing divides large parts, and cuts divide small ones
         work = PathDecomposition(parts, asked.ties, advance, asked.params)
         limit = None if asked.around is None else asked.around / problem.numbers.price_unit
         how = Division(problem, asked.ties, asked.gap, files, pool, asked.params, asked.cuts, limit, tick)
@@ -324,6 +326,7 @@ def _found(problem: Core, asked: PathOptions) -> _Found:
             found = work.solve(part.part, part.paid)
             leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
             pieces += found if not how.stats["large_parts"] and (asked.certificate or not exact) else []
+    # gains and costs of what leaves together; where parts have gaps, breakpoints may be out of order
     gain = problem.numbers.gain
     leaves = [Leaving.at(ratio, gain[nodes].sum().item(), nodes) for ratio, nodes in leaving]
     before = len(leaves)

@@ -177,6 +177,7 @@ def _divide(usage, prices, keys, found, lists, n_before, flow, rows, left, class
     n_blocks = usage.start.shape[0]
     for g in range(lists.begins.shape[0] - 1):
         begin, end = lists.begins[g], lists.begins[g + 1]
+        # the item, and its classes, numbered through all blocks
         m, first_class, last_class = usage.item[begin], lists.classes[g * n_blocks], lists.classes[(g + 1) * n_blocks]
         if first_class == last_class:
             continue

@@ -49,18 +49,25 @@ class Known:
     paid: Paid | None = None  # what `kept` pays, where all rows are in this process; None: a pass over all that it uses finds out
 
 
+STATE_ARRAYS = ("score", "stepped", "mean_log_level", "score_at_lowest")
+"""The fields of a run's state with a float32 for each open split."""
+
+STATE_FIGURES = ("lowest_bound", "bound", "best_value", "iteration", "rounds_made", "rounds_without_progress")
+"""The fields that are single numbers."""
+
+
 @dataclass(frozen=True, eq=False)
 class RunState:
     """The complete state of a run after a check: a run that takes it up ends as the first one would have."""
 
     stages: tuple[FixingStage, ...]  # the splits that were fixed, in order
-    # score, stepped, mean_log_level, score_at_lowest: float32, one for each open split.
+    # `STATE_ARRAYS`, as in `Run`.
     score: NDArray[np.float32]
     stepped: NDArray[np.float32]
     mean_log_level: NDArray[np.float32]
     score_at_lowest: NDArray[np.float32]
     best_kept: NDArray[np.bool_]  # bool, shape (n,)
-    # lowest_bound, bound, best_value, iteration, rounds_made, rounds_without_progress: as in `Run`.
+    # `STATE_FIGURES`, as in `Run`.
     lowest_bound: float
     bound: int
     best_value: int
@@ -236,10 +243,8 @@ class Run:
 
     def state(self) -> RunState:
         """Everything that the rest of the run depends on, besides the arguments that it was made with."""
-        return RunState(
-            tuple(self.stages), self.score, self.stepped, self.mean_log_level, self.score_at_lowest, self.best_kept,
-            self.lowest_bound, self.bound, self.best_value, self.iteration, self.rounds_made, self.rounds_without_progress,
-        )  # fmt: skip
+        as_they_are = {name: getattr(self, name) for name in (*STATE_ARRAYS, *STATE_FIGURES)}
+        return RunState(tuple(self.stages), best_kept=self.best_kept, **as_they_are)
 
     def go_on(self, state: RunState) -> None:
         """Take up the state of a run that was made with the same arguments."""
@@ -256,14 +261,11 @@ class Run:
             raise BrokenFileError("checkpoint: its best pruning contradicts the splits that it decided; delete the state")
         if self.rows.base + self.rows.closure_value(kept[nodes]) != state.best_value:
             raise BrokenFileError("checkpoint: its best value is not its best pruning's; delete the state of the point at work")
-        # Copies, because rounds change them in place.
-        self.score, self.stepped = state.score.copy(), state.stepped.copy()
-        self.mean_log_level, self.log_level = state.mean_log_level.copy(), np.zeros_like(state.score)
-        self.score_at_lowest = state.score_at_lowest.copy()
-        self.best_kept, self.best_value = state.best_kept, state.best_value
-        self.lowest_bound, self.bound = state.lowest_bound, state.bound
-        self.iteration, self.rounds_made = state.iteration, state.rounds_made
-        self.rounds_without_progress = state.rounds_without_progress
+        for name in STATE_ARRAYS:
+            setattr(self, name, getattr(state, name).copy())  # rounds change them in place
+        for name in STATE_FIGURES:
+            setattr(self, name, getattr(state, name))
+        self.log_level, self.best_kept = np.zeros_like(state.score), state.best_kept
 
     def finish(self) -> int:
         """Cut the core, after which the best pruning is optimal for the integers; the number of arcs of the core's network."""
