@@ -5,8 +5,8 @@ Pieces share no usage arc, so every arc takes its dual from one flow. Two things
 breakpoint where it is first paid. And pieces that go at one breakpoint may have been cut on grids of different fineness, where
 numbers are real; all of them are brought to the coarsest one, rounded down.
 
-Shares (`solvers.path.proof_by_shares`) prove the same paths with one number a split, but have to be found. On MiniBooNE, 5.2 million
-usage arcs, that takes 1.2 CPU seconds, and their check 5.8. The flows are there: 0.3, and 3.8 to check them.
+Shares (`solvers.path.proof_by_shares`) prove the same paths with one number a split, but have to be found. On MiniBooNE, 5.2
+million usage arcs, that takes 1.2 CPU seconds, and their check 5.8. The flows are there: 0.3, and 3.8 to check them.
 """
 
 from __future__ import annotations
