@@ -276,8 +276,9 @@ def wrong_with_xgboost(document: Mapping[str, Any]) -> str | None:
     """The first thing that is wrong with the trees of a model's JSON; None where each is a tree with one entry for each node."""
     try:
         model = trees_in(dict(document))
-        n_features = int(document["learner"]["learner_model_param"]["num_feature"])
-        n_groups = max(1, int(document["learner"]["learner_model_param"]["num_class"]))
+        shape = document["learner"]["learner_model_param"]
+        n_features = int(shape["num_feature"])
+        n_groups = max(1, int(shape["num_class"]), int(shape.get("num_target", 1)))
         n = len(model["trees"])
         ends, groups = np.array(model.get("iteration_indptr", [0, n])), np.array(model["tree_info"], dtype=np.int64)
         names, types = (document["learner"].get(key) or [] for key in ("feature_names", "feature_types"))

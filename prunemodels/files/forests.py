@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.errors import (
@@ -36,7 +37,7 @@ from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.columns import final_step
 from prunemodels.models.forests.reading import library_of
 from prunemodels.models.forests.training_rows import SAME_TREES, VERSION, version_of
-from prunemodels.models.tree_model import HoldsTrees, PrunesTrees, fitted_model, tree_model_of
+from prunemodels.models.tree_model import HoldsTrees, PrunesTrees, TreeModel, fitted_model, tree_model_of
 
 MODEL_ENDINGS = (*FOREST_ENDINGS, *BOOSTED_ENDINGS)
 """Endings of files that hold a model of any kind."""
@@ -50,7 +51,14 @@ TRUSTED = (
     "prunemodels.models.unused_columns.RestoredColumns",
     "prunemodels.stages.table_preparation.PreparedModel",
     "prunemodels.stages.table_preparation.TableColumns",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.metrics._classification.balanced_accuracy_score",
+    "sklearn.metrics._scorer._CurveScorer",
+    "sklearn.metrics._scorer._Scorer",
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
     "sklearn.tree._tree.Tree",
     "sklearn.utils.validation.check_array",
     "xgboost.core.Booster",
@@ -353,12 +361,21 @@ def _damaged(place: Path, error: Exception, kind: str) -> BrokenFileError:
 def _check_forest(forest: Any, place: Path) -> None:
     """Refuse a model whose arrays compiled code must not follow, and one that lacks what predictions need."""
     try:
-        tree_model_of(forest)
+        trees = tree_model_of(forest)
         if library_of(final_step(forest)) == "sklearn":  # our own trees, and other libraries' models, were read whole
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # one without names warns, and so may numbers that overflow
-                final_step(forest).predict(np.zeros((1, final_step(forest).n_features_in_), dtype=np.float32))
+                final_step(forest).predict(_any_row(trees, final_step(forest).n_features_in_))
     except (UnsupportedModelError, NotFittedForestError):
         raise
     except Exception as error:  # a file can lack any attribute, or give it any type
         raise _damaged(place, error, "forest") from error
+
+
+def _any_row(model: TreeModel, n_columns: int) -> NDArray[Any]:
+    """A row that the model takes, shape (1, n_columns): zeros, and of columns of categories the first one that it knows."""
+    named = {} if model.forest is None or model.forest.codes is None else model.forest.codes.categories
+    row = np.zeros((1, n_columns), dtype=object if named else np.float32)
+    for f, categories in (named or {}).items():
+        row[0, f] = categories[0] if len(categories) else np.nan
+    return row

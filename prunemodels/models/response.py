@@ -16,7 +16,7 @@ bought, are bounds of the probability, and decide the label. A `TwoClassRule` ho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -43,6 +43,7 @@ class TwoClassRule:
     threshold: float | None = None  # the class `positive` is predicted where its score is at least this; None: the likelier class
     compared: Score = "probability"  # the score that it is compared with: a probability is compared after calibration
     positive: int = 1  # place of the class that the threshold is for: 0 or 1
+    above: bool = False  # whether the score must be more than the threshold, as for CatBoost
 
 
 def unwrapped(model: Any) -> tuple[Any, TwoClassRule | None]:
@@ -91,12 +92,14 @@ def _calibrated(model: CalibratedClassifierCV) -> tuple[Any, TwoClassRule]:
 
 
 def merged(inner: TwoClassRule | None, outer: TwoClassRule | None) -> TwoClassRule | None:
-    """A wrapper around a wrapper: the outer one's threshold, on the inner one's probabilities."""
+    """A wrapper around a wrapper: the outer one's threshold, on the inner one's probabilities, whatever the inner threshold."""
     if inner is None or outer is None:
         return outer if inner is None else inner
-    if outer.calibration is not None or inner.threshold is not None:
-        raise UnsupportedModelError("a wrapper around a calibrated or thresholded model changes its scores again; wrap it once")
-    return TwoClassRule(inner.calibration, inner.calibrated, outer.threshold, outer.compared, outer.positive)
+    if outer.calibration is None:
+        return replace(outer, calibration=inner.calibration, calibrated=inner.calibrated)
+    if inner.calibration is None:
+        return outer
+    raise UnsupportedModelError("a calibration of a calibrated model changes its scores again; calibrate it once")
 
 
 Link = Literal["identity", "sigmoid", "softmax", "one_vs_rest", "fractions"]
@@ -183,7 +186,8 @@ class Response:
                 score = sums[:, 0] if decision.positive else -sums[:, 0]
             else:
                 score = self._probabilities(sums)[:, decision.positive]
-            return np.where(score >= decision.threshold, decision.positive, 1 - decision.positive)
+            reached = score > decision.threshold if decision.above else score >= decision.threshold
+            return np.where(reached, decision.positive, 1 - decision.positive)
         if decision is None or decision.calibration is None:
             if sums.shape[1] == 1 and self.second != "probability > 1/2":
                 return (sums[:, 0] >= 0 if self.second == "margin >= 0" else sums[:, 0] > 0).astype(np.int64)

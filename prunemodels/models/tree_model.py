@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
@@ -137,7 +138,7 @@ class TreeModel:
     @property
     def reads_words(self) -> bool:
         """Whether columns may hold words: the steps of a pipeline judge them, or the model's own categories."""
-        return self.ensemble.made is not None or (self.forest is not None and self.forest.codes is not None)
+        return self.ensemble.made is not None or (self.forest is not None and self.forest.names_categories)
 
     def priced(self, costs: Costs | None, evaluation_cost: Any) -> tuple[Costs | None, Any]:
         """The prices that are given, or else those that the model was pruned with and holds."""
@@ -166,6 +167,12 @@ class TreeModel:
             return self
         forest = self.forest.spelled_as(names)
         return replace(self, forest=forest, ensemble=forest.ensemble)
+
+    def like(self, table: Any) -> TreeModel:
+        """The same model, where the types of a table may say which columns hold categories, see `read_model`."""
+        if self.forest is None or self.forest.codes is None or not isinstance(table, pd.DataFrame):
+            return self
+        return replace(self, forest=replace(self.forest, codes=self.forest.codes.like(table)))
 
     def rows(self, X: Any) -> Any:
         """Examples in a form that the trees are routed by; rows of raw columns for a `Pipeline`."""

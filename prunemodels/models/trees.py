@@ -32,16 +32,15 @@ and H are sums over leaves. Otherwise cover is the number of training rows, or o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.errors import UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
 
 MOST_CATEGORIES = 2**24
@@ -72,47 +71,6 @@ class CategorySet:
         if number in self.listed:
             return self.listed_left
         return not self.listed_left if self.known is None or number in self.known else self.missing_left
-
-
-Codes = Callable[[Any, int, str], Any]
-"""Turns a user's table of so many columns and that name into numbers as the library does: categories into their codes.
-
-NaN stands for missing values, and for unknown categories that the library takes for missing.
-"""
-
-
-@dataclass(frozen=True)
-class TableCodes:
-    """Codes of columns that hold categories in a pandas table; other tables hold codes already.
-
-    Of each column of categories it has those of the model in their order; `refuses`: the library refuses others.
-    """
-
-    categories: Mapping[int, Sequence[Any]]
-    refuses: bool
-
-    def __call__(self, X: Any, n_columns: int, name: str) -> Any:
-        """See `Codes`."""
-        if not hasattr(X, "iloc") or X.shape[1] != n_columns:
-            return X
-        columns = {f: X.iloc[:, f] for f in range(n_columns)}
-        coded = {f: self._codes(f, c, name) if f in self.categories else c.to_numpy(np.float64) for f, c in columns.items()}
-        return np.column_stack([coded[f] for f in range(n_columns)])
-
-    def _codes(self, f: int, column: pd.Series[Any], name: str) -> NDArray[np.float64]:
-        if pd.api.types.is_numeric_dtype(column.dtype):
-            return column.to_numpy(np.float64)
-        missing = column.isna().to_numpy()
-        place = pd.Index(self.categories[f]).get_indexer(pd.Index(np.asarray(column)))
-        codes: NDArray[np.float64] = place.astype(np.float64)
-        unknown = (codes < 0) & ~missing
-        if self.refuses and unknown.any():
-            raise InvalidInputError(
-                f"{name} has {column.iloc[int(np.flatnonzero(unknown)[0])]!r} in the column {column.name!r}; the model knows "
-                f"{', '.join(map(repr, self.categories[f][:8]))}"
-            )
-        codes[codes < 0] = np.nan
-        return codes
 
 
 LARGEST = np.finfo(np.float32).max

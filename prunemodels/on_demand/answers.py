@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import REFUSED
+from prunemodels.models.user_columns import Codes, UserColumns
 from prunemodels.on_demand.request import UNAVAILABLE, Request
 
 Cells = tuple[NDArray[Any], NDArray[np.bool_]]
@@ -64,7 +66,7 @@ def refusal(name: str, row: Any, why: str) -> str:
     return f"{name!r} of row {row!r} {why}; give a value as in training, NaN for a missing one, or UNAVAILABLE"
 
 
-def read(answer: Any, request: Request, dtype: Any = np.float32) -> Answer:
+def read(answer: Any, request: Request, dtype: Any = np.float32, columns: UserColumns | None = None) -> Answer:
     """Check an answer to a request and cast it, mostly to float32, as scikit-learn's trees do.
 
     Parameters
@@ -78,6 +80,8 @@ def read(answer: Any, request: Request, dtype: Any = np.float32) -> Answer:
         whole answer, may be `UNAVAILABLE` too. NaN and None are a measured missing value.
     dtype
         of the values.
+    columns
+        how values become numbers where the model names categories; None: they are numbers.
 
     Returns
     -------
@@ -108,21 +112,24 @@ def read(answer: Any, request: Request, dtype: Any = np.float32) -> Answer:
     if isinstance(answer, pd.Series):
         answer = answer.to_frame(names[0]) if len(names) == 1 else answer
     if isinstance(answer, pd.DataFrame):
-        columns = {str(name): answer[name] for name in answer.columns}
+        given = {str(name): answer[name] for name in answer.columns}
         _present(answer.index, request.rows)
     elif isinstance(answer, Mapping) or hasattr(answer, "columns"):
-        columns = {str(name): answer[name] for name in (answer if isinstance(answer, Mapping) else answer.columns)}
+        given = {str(name): answer[name] for name in (answer if isinstance(answer, Mapping) else answer.columns)}
     else:
-        columns = dict(zip(names, _by_place(answer, *shape, dtype), strict=True))
-    _note_dropped(columns, request)
-    parts = [_column_that_came(columns, name, request.rows, dtype) for name in names]
+        given = dict(zip(names, _by_place(answer, *shape, object if columns is not None else dtype), strict=True))
+    _note_dropped(given, request)
+    parts = []
+    for name, f in zip(names, request.columns.tolist(), strict=True):
+        code = partial(columns.column, f) if columns is not None and columns.judges(f, given.get(name)) else None
+        parts.append(_column_that_came(given, name, request.rows, dtype, code))
     values, had, came, wrong = zip(*parts, strict=True)
     told = {(i, f): why for f, of_column in enumerate(wrong) for i, why in of_column.items()}
     return Answer(np.stack(values, axis=1), np.stack(had, axis=1), np.stack(came, axis=1)).refusing(told, request)
 
 
 def _column_that_came(
-    columns: Mapping[str, Any], name: str, rows: pd.Index[Any], dtype: Any
+    columns: Mapping[str, Any], name: str, rows: pd.Index[Any], dtype: Any, code: Code | None
 ) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], dict[int, str]]:
     """Values of one feature, whether they could be had, whether they came, and why not; a Series' labels say which rows came."""
     given = columns.get(name)
@@ -130,7 +137,7 @@ def _column_that_came(
     values, had = np.zeros(len(rows), dtype=dtype), np.zeros(len(rows), dtype=bool)
     wrong: dict[int, str] = {}
     if came.any():
-        values[came], had[came], why = _cells(given, int(came.sum()), name, rows[came], dtype)
+        values[came], had[came], why = _cells(given, int(came.sum()), name, rows[came], dtype, code)
         wrong = {int(np.flatnonzero(came)[i]): told for i, told in why.items()}
     return values, had, came, wrong
 
@@ -169,8 +176,12 @@ def _note_dropped(given: Iterable[str], request: Request) -> None:
         logger.info("%s: dropped what was not asked for: %s", request, ", ".join(map(repr, sorted(extra))))
 
 
+Code = Callable[[Any], Codes]
+"""Turns the categories of a column into numbers."""
+
+
 def _cells(
-    given: Any, n_rows: int, name: str, labels: pd.Index[Any], dtype: Any
+    given: Any, n_rows: int, name: str, labels: pd.Index[Any], dtype: Any, code: Code | None
 ) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
     """One feature's values, which of them could be had, and what is wrong about single cells."""
     if given is UNAVAILABLE:
@@ -178,7 +189,7 @@ def _cells(
     if isinstance(given, pd.Series):  # its labels say which value belongs to which row, whatever their order is
         given = given.iloc[given.index.get_indexer(labels)]
     mask = np.zeros(n_rows, dtype=bool)
-    any_type = np.dtype(dtype) == object  # raw columns of a pipeline, whose steps judge them
+    any_type = np.dtype(dtype) == object or code is not None  # raw columns of a pipeline, whose steps judge them, or categories
     if any_type and getattr(given, "dtype", None) is not None and given.dtype.kind in "mM":  # NumPy would count nanoseconds
         given = pd.Series(given).astype(object)
     raw = given if np.ma.isMaskedArray(given) else np.asarray(given, dtype=object if any_type else None)
@@ -191,8 +202,11 @@ def _cells(
     if raw.dtype == object:
         mask = mask | np.array([x is UNAVAILABLE or x is np.ma.masked for x in raw], dtype=bool)
         raw = np.where(mask | pd.isna(raw), np.nan, raw)
-    if any_type:
+    if np.dtype(dtype) == object:
         return raw.astype(object), ~mask, {}
+    if code is not None:
+        codes, unknown = code(given if isinstance(given, pd.Series) and not mask.any() else raw)
+        return np.where(mask, 0, codes).astype(dtype), ~mask, {i: f"is {raw[i]!r}; {why}" for i, why in unknown.items()}
     wrong: dict[int, str] = {}
     try:
         with np.errstate(over="ignore"):

@@ -182,11 +182,12 @@ def staged_walks(model: StagedModel, costs: Costs | None, evaluation_cost: Any) 
 
 
 def forest_walks(
-    forest: Any, costs: Any, evaluation: Any, threshold: float | None, options: Callable[[TreeModel], Options]
+    forest: Any, costs: Any, evaluation: Any, threshold: float | None, options: Callable[[TreeModel], Options], like: Any
 ) -> Begin:
-    """Walks through the trees of a forest or a boosted model."""
+    """Walks through the trees of a forest or a boosted model; `like`: a table with the types of the columns, if there is one."""
     model = TreeModel(None, forest) if isinstance(forest, Ensemble) else tree_model_of(forest)
-    model = model.spelled_as(features_named_in(costs))  # requests speak of columns as the prices do
+    # requests speak of columns as the table does, or the prices
+    model = model.like(like).spelled_as([*getattr(like, "columns", ()), *features_named_in(costs)])
     if threshold is not None:
         model = with_threshold(model, threshold)
     costs, evaluation = model.priced(costs, evaluation)

@@ -17,6 +17,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from prunemodels.models.response import Response, average_response
 from prunemodels.models.tree_model import TreeModel
+from prunemodels.models.user_columns import UserColumns
 from prunemodels.on_demand.deciding import Extremes, extremes_of
 
 MOST_UNITS = 2**62
@@ -36,6 +37,13 @@ class PurchasePlan:
     item_units: NDArray[np.int64]  # what a row pays for each item (0 for items paid once for all)
     classes: NDArray[Any] | None  # the labels; None for regression
     dtype: Any  # of the values that the model reads
+    # how a user's values of the F features become numbers; None: they are numbers, or the model's steps judge them.
+    columns: UserColumns | None
+
+    @property
+    def arrays_hold_codes(self) -> bool:
+        """Whether an array has codes in a column for which a user has categories."""
+        return self.columns is not None and self.columns.arrays and bool(self.columns.categories)
 
     def nothing_known(self, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Values of n rows, and whether each is known: none is."""
@@ -99,6 +107,9 @@ def plan_of(
     bought = purchases_of(features, costs, n_columns, named, response.classes, steps, longest, dtype)
     step_units = np.array([int(p / bought.unit) for p in steps], dtype=np.int64)
     column = place[ensemble.feature]
+    if forest is not None and forest.codes is not None:
+        forest.codes.placed()  # refuses a model that does not know its columns
+        bought = replace(bought, columns=forest.codes)
     return Plan(
         **vars(bought), ensemble=ensemble, column=column, tested=tested, step_units=step_units, response=response, cast=cast
     )
@@ -130,4 +141,4 @@ def purchases_of(
         )
     item_units = np.array([int(p / unit) for p in per_row], dtype=np.int64)
     names, needs = tuple(everything[f] for f in features), costs.needs_of(features)
-    return PurchasePlan(costs, names, features, everything, needs, unit, item_units, classes, dtype)
+    return PurchasePlan(costs, names, features, everything, needs, unit, item_units, classes, dtype, None)

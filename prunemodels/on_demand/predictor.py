@@ -22,7 +22,7 @@ from prunemodels.models.tree_model import TreeModel
 from prunemodels.on_demand.answers import Cells, read, refusal
 from prunemodels.on_demand.beginning import forest_walks, staged_walks
 from prunemodels.on_demand.deciding import Options
-from prunemodels.on_demand.request import Acquire, Request
+from prunemodels.on_demand.request import Acquire, Request, TableLookup
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.transport import Asking, Start
 from prunemodels.on_demand.walk import Walk
@@ -127,6 +127,7 @@ class OnDemandPredictor:
         absent: Literal["error", "unavailable"] = "error",
     ) -> None:
         self.acquire: Acquire | None = acquire
+        self._table = acquire.cells if isinstance(acquire, TableLookup) else None
         cap = None if max_cost is None else exact(max_cost, "max_cost")
         if limits is not None:
             cap = _cap_of(limits, max_cost)
@@ -137,7 +138,9 @@ class OnDemandPredictor:
             self._plan, self._decider = staged_walks(model.staged_model(), costs, evaluation_cost)
         else:
             options = partial(_options, early=early_stopping, tolerance=tolerance, order=order)
-            self._plan, self._decider = forest_walks(model, costs, evaluation_cost, threshold, options)
+            self._plan, self._decider = forest_walks(model, costs, evaluation_cost, threshold, options, self._table)
+        if isinstance(acquire, TableLookup):
+            acquire.check(self._plan.names, self._plan.everything, arrays=not self._plan.arrays_hold_codes)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -269,6 +272,8 @@ class OnDemandPredictor:
                 f"known is {mask.dtype} of shape {mask.shape}, X has shape {np.shape(X)}; give both shape (n, {len(names)}), "
                 "and bool for known"
             )
+        if not by_name and self._plan.arrays_hold_codes:
+            raise InvalidInputError("X is an array, and the model was trained on a table with categories; give a table")
         table = {str(name): X[name] for name in X.columns} if by_name else dict(zip(names, np.asarray(X).T, strict=True))
         given = {}
         for name in self.features:
@@ -298,7 +303,7 @@ class OnDemandPredictor:
             return plan.nothing_known(len(labels))
         everyone = Request((), plan.names, labels, Fraction(0), np.arange(len(labels)), plan.features, 0)
         try:
-            given = read(columns, everyone, plan.dtype)
+            given = read(columns, everyone, plan.dtype, plan.columns)
             for (i, f), why in given.wrong.items():
                 raise InvalidInputError(refusal(plan.names[f], labels[i], why))
         except InvalidInputError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError, PruneModelsError
+from prunemodels.models.user_columns import pandas_of
 
 
 class _Unavailable(Enum):
@@ -92,19 +93,20 @@ Acquire = Annotated[Callable[[Request], Any], "a function that serves a Request;
 """Serves a request, or returns an awaitable that does, in one of the forms that `prunemodels.on_demand.answers.read` takes."""
 
 
-def from_table(X: Any) -> Acquire:
+def from_table(X: Any) -> TableLookup:
     """An `acquire` that looks values up in a full table: for tests, simulations, and features that are at hand.
 
     Parameters
     ----------
     X
-        shape (n, n_features). A pandas table is looked up by the rows' labels and the features' names, anything else by
-        position. Masked cells of a ``numpy.ma`` array are unavailable.
+        shape (n, n_features). Columns of a table are found by the features' names, and by position where the model was trained
+        without names; rows of a pandas table by their labels. All else is looked up by position. Masked cells of a ``numpy.ma``
+        array are unavailable.
 
     Raises
     ------
     InvalidInputError
-        if X has labels twice, or is not two-dimensional.
+        if X has labels or names twice, or is not two-dimensional.
 
     Examples
     --------
@@ -114,17 +116,59 @@ def from_table(X: Any) -> Acquire:
     >>> print(pm.OnDemandPredictor(forest, costs, acquire).run(X_test.index))
     OnDemandResult(169 rows, mean cost 16.4497, 15 requests)
     """
-    if isinstance(X, pd.DataFrame):
-        if not X.index.is_unique:
-            raise InvalidInputError(
-                f"from_table: X has the row {X.index[X.index.duplicated()].tolist()[0]!r} twice; give each label once"
-            )
-        named = X.set_axis([str(c) for c in X.columns], axis=1)
-        return lambda request: named.loc[request.rows, list(request.features)]
+    by_label, table = isinstance(X, pd.DataFrame), pandas_of(X)
+    if isinstance(table, pd.DataFrame):
+        for labels, what in ((table.index, "row"), (table.columns.map(str), "column")):
+            if not labels.is_unique:
+                twice = labels[labels.duplicated()].tolist()[0]
+                raise InvalidInputError(f"from_table: X has the {what} {twice!r} twice; give each label once")
+        return TableLookup(table.set_axis([str(c) for c in table.columns], axis=1), by_label)
     cells = X.to_numpy() if hasattr(X, "to_numpy") else np.ma.asarray(X) if np.ma.isMaskedArray(X) else np.asarray(X)
     if cells.ndim != 2:
         raise InvalidInputError(f"from_table: X has shape {cells.shape}; give a table with one row an example")
-    return lambda request: cells[request.positions[:, None], request.columns]
+    return TableLookup(cells, by_label)
+
+
+@dataclass(frozen=True, eq=False)
+class TableLookup:
+    """Serves requests from a table, see `from_table`."""
+
+    cells: Any  # a pandas table whose columns have texts as names, or an array
+    by_label: bool  # whether rows are found by their labels; False: by position
+
+    def check(self, names: Sequence[str], everything: Sequence[str], *, arrays: bool) -> None:
+        """Refuse a table without the features that a model may ask for, by name, among all features of the model.
+
+        `arrays`: whether arrays hold what a user has; False: they hold codes, and the model is asked for categories.
+        """
+        if not isinstance(self.cells, pd.DataFrame):
+            if not arrays:
+                raise InvalidInputError(
+                    "from_table has an array, which would hold codes of categories; the model was trained on a table with the "
+                    "categories themselves, give the table"
+                )
+            return
+        absent = [name for name in names if name not in self.cells.columns]
+        if absent and not (self._unnamed(everything) and self.cells.shape[1] == len(everything)):
+            shown = ", ".join(map(repr, self.cells.columns[:8].tolist()))
+            raise InvalidInputError(f"from_table: X has no column {absent[0]!r}, which the model reads; it has {shown}")
+
+    def _unnamed(self, everything: Sequence[str]) -> bool:
+        """Whether these are the names of features that have none, and the table has other ones."""
+        return all(name == f"x{f}" for f, name in enumerate(everything)) and not {*everything} & {*self.cells.columns}
+
+    def __call__(self, request: Request) -> Any:
+        """The values of a request."""
+        if not isinstance(self.cells, pd.DataFrame):
+            return self.cells[request.positions[:, None], request.columns]
+        if self.by_label:
+            rows = self.cells.loc[request.rows]
+        else:  # the numbers that other tables give to categories mean nothing
+            rows = self.cells.iloc[request.positions].set_axis(request.rows)
+            rows = rows.astype(dict.fromkeys(rows.select_dtypes("category").columns, object))
+        if request.features and request.features[0] in rows.columns:
+            return rows[list(request.features)]
+        return rows.iloc[:, request.columns].set_axis(list(request.features), axis=1)
 
 
 class Resumable(Protocol):

@@ -283,7 +283,7 @@ class Walk:
         if made is None or made.features != request.features or not made.rows.equals(request.rows):
             raise InvalidInputError(f"{request} is not open in this walk; take every request of next_requests once")
         try:
-            given = self._decider.judged(request, read(answer, request, self._held.cells.dtype))
+            given = self._decider.judged(request, read(answer, request, self._purchases.dtype, self._purchases.columns))
         except InvalidInputError as error:
             raise AcquisitionFailedError(f"the answer to {request} is refused: {error}", request, self) from error
         if request.number not in self._open:

@@ -18,8 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
 
 from formulations.errors import InvalidInputError
-from formulations.extras import package
 from prunemodels.models.labelled_samples import Sample, check_distinct_columns, training_sample, weights_of
+from prunemodels.models.user_columns import pandas_of
 from prunemodels.stages.params import PARAMS
 from prunemodels.stages.stages import PricedStages
 from prunemodels.stages.table_preparation import all_read, as_floats, kind_of, level_words
@@ -115,18 +115,6 @@ def codes(table: pd.DataFrame) -> list[tuple[str, float, int]]:
             if sign * ((others * sign).min() * sign - code) > high - low:
                 found.append((str(name), float(code), rows))
     return found
-
-
-def pandas_of(X: Any) -> Any:
-    """Tables of polars and Arrow as tables of pandas, and columns of Arrow's types with pandas' own; everything else as it is."""
-    table = X.to_pandas() if hasattr(X, "to_pandas") else X
-    if not isinstance(table, pd.DataFrame):
-        return table
-    of_arrow = [f for f, kind in enumerate(table.dtypes) if isinstance(kind, pd.ArrowDtype)]
-    table = table.copy(deep=False) if of_arrow else table
-    for f in of_arrow:
-        table.isetitem(f, package("pyarrow").array(table.iloc[:, f]).to_pandas().array)
-    return table
 
 
 def with_types(table: pd.DataFrame, types: Sequence[str], columns: Collection[int] | None = None) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
 from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees
-from prunemodels.models.response import Link
+from prunemodels.models.response import Link, TwoClassRule
 from prunemodels.models.trees import Trees, joined, one_tree
 
 LINKS: dict[str, Link] = {"RMSE": "identity", "Logloss": "sigmoid", "CrossEntropy": "sigmoid", "MultiClass": "softmax"}
@@ -80,7 +80,14 @@ def catboost_forest(
         link=LINKS[loss],
         source=source,
         second="margin > 0",
+        decision=_threshold(document["model_info"], n_outputs),
     )
+
+
+def _threshold(info: Mapping[str, Any], n_outputs: int) -> TwoClassRule | None:
+    """The probability from which on the second of two classes is predicted, if the user has set one."""
+    threshold = float(info.get("binclass_probability_threshold", 0.5))
+    return None if threshold == 0.5 or n_outputs > 1 else TwoClassRule(threshold=threshold, above=True)
 
 
 def _nested(tree: Mapping[str, Any], n_values: int, level: int = 0, leaf: int = 0) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +27,8 @@ from numpy.typing import NDArray
 from formulations.errors import NotFittedForestError, UnsupportedModelError
 from prunemodels.models.libraries.model_forest import ModelForest, remaining
 from prunemodels.models.libraries.treelite_models import forest_of, treelite
-from prunemodels.models.trees import TableCodes, counterparts
+from prunemodels.models.trees import counterparts
+from prunemodels.models.user_columns import UserColumns
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2
 NONE_MISSING, ZEROS_MISSING, NANS_MISSING = 0, 1, 2
@@ -83,7 +85,7 @@ PANDAS, INFOS = "pandas_categorical:", "feature_infos="
 """How the lines begin that hold the categories of a table's columns, and the range or the categories of each feature."""
 
 
-def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
+def read_lightgbm(model: Any) -> ModelForest:
     """Read a ``Booster`` or any of the scikit-learn estimators of LightGBM, up to its best iteration."""
     booster = lightgbm_booster(model)
     text = ModelText.parse(booster.model_to_string())
@@ -94,12 +96,11 @@ def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
         classes=getattr(model, "classes_", None),
         feature_names=None if names == tuple(f"Column_{f}" for f in range(len(names))) else names,
         source=model,
-        cover=cover,
     )
     files = [counterparts(forest.ensemble, t, *children(tree)) for t, tree in enumerate(text.trees)]
     missing_left, zero_missing = _missing(forest, text, files)
     weight = _leaf_weights(forest, text, files)
-    if weight is not None and cover is None:
+    if weight is not None:
         forest = forest.with_cover(weight)
     ensemble = replace(forest.ensemble, missing_left=missing_left)
     zero_missing = zero_missing[: forest.n_columns]
@@ -116,20 +117,63 @@ def _without_names(booster: Any, text: ModelText, names: tuple[str, ...]) -> Any
     return type(booster)(model_str=ModelText(tuple(head), text.trees, tail).write())
 
 
-def _codes(text: ModelText) -> TableCodes | None:
+def _codes(text: ModelText) -> UserColumns:
     """The categories of the table's columns that LightGBM was trained on; a category that it does not know counts as missing."""
     stored = json.loads(next((line for line in text.tail if line.startswith(PANDAS)), f"{PANDAS}null").removeprefix(PANDAS))
-    if not stored:
-        return None
-    ranges = next(line for line in text.head if line.startswith(INFOS)).removeprefix(INFOS).split()
-    # a column of categories lists them, "3:1:2"; columns that LightGBM dropped are "none", whatever they hold
-    listed = [f for f, info in enumerate(ranges) if not info.startswith("[") and info != "none"]
-    columns = listed if len(listed) == len(stored) else [f for f, info in enumerate(ranges) if not info.startswith("[")]
-    if len(columns) != len(stored):
+    if not stored:  # of a table without categories, or, null, of an array
+        return UserColumns({}, own_codes=stored is None)
+    return UserColumns(_columns_of_categories(text, stored), in_order=stored)
+
+
+def _columns_of_categories(text: ModelText, stored: Sequence[Sequence[Any]]) -> dict[int, Sequence[Any]] | None:
+    """The column of each list of categories, if only one choice of columns, in their order, fits what the model tells of them.
+
+    It tells the range of a column's numbers, "[0:2]", or the codes on which it splits, "-1:1:0:2", or "none" for a column
+    without use. Ordered categories are numbers to LightGBM: their codes have a range. A choice in which every column has its last
+    category comes before all others.
+    """
+    infos = next(line for line in text.head if line.startswith(INFOS)).removeprefix(INFOS).split()
+    last = [_last_code(info) for info in infos]
+    tested = {int(f) for tree in text.trees for f in tree.get("split_feature", "").split()}
+
+    for fits in (lambda code, n: code in (n - 1, np.inf), lambda code, n: code < n or code == np.inf):
+        found = _possible_columns(last, [len(categories) for categories in stored], fits)
+        if found is not None:
+            break
+    else:
         raise UnsupportedModelError(
-            f"the model was trained on {len(stored)} columns of categories and does not say which; give LightGBM their codes"
+            f"the model was trained on {len(stored)} columns of categories, and none of its columns can be these; it is damaged"
         )
-    return TableCodes(dict(zip(columns, stored, strict=True)), refuses=False)
+    if any(len(columns) > 1 and not tested.isdisjoint(columns) for columns in found):
+        return None
+    return {columns[0]: categories for columns, categories in zip(found, stored, strict=True) if len(columns) == 1}
+
+
+def _possible_columns(last: list[float], sizes: list[int], fits: Callable[[float, int], bool]) -> list[list[int]] | None:
+    """The columns that each list of categories may belong to, by the lists' sizes and the columns' last codes; None: it has none.
+
+    Lists keep their order, so a list's columns lie between those that it gets if all lists go as far left or right as they can.
+    """
+    left, right = list[int](), list[int]()
+    for size in sizes:
+        start = left[-1] + 1 if left else 0
+        left.append(next((f for f in range(start, len(last)) if fits(last[f], size)), len(last)))
+    if left[-1] == len(last):
+        return None
+    for size in reversed(sizes):
+        stop = right[-1] if right else len(last)
+        right.append(next(f for f in range(stop - 1, -1, -1) if fits(last[f], size)))
+    ends = zip(left, reversed(right), sizes, strict=True)
+    return [[f for f in range(a, b + 1) if fits(last[f], size)] for a, b, size in ends]
+
+
+def _last_code(info: str) -> float:
+    """The largest number of a column if all can be codes; infinity for a column without use, NaN if some are no codes."""
+    if info == "none":
+        return np.inf
+    ends = [float(word) for word in info.strip("[]").split(":")]
+    lowest = ends[0] if info.startswith("[") else 0.0
+    return max(ends) if lowest >= 0 and all(end.is_integer() for end in ends) else np.nan
 
 
 def lightgbm_booster(model: Any) -> Any:

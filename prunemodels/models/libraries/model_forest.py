@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, leaves_of, n_examples, route
@@ -25,8 +25,9 @@ from formulations.sparse_arrays import dense_array, without_duplicates
 from prunemodels.models.columns import TracedColumns, trace_pipeline
 from prunemodels.models.costs import Costs, column_items, cost_items, features_named_in
 from prunemodels.models.forests.reading import check_columns
-from prunemodels.models.response import Link, Response, SecondClass, TwoClassRule, average_response
-from prunemodels.models.trees import CategorySet, Cells, Codes, Trees, cast_rows, mean_of_leaves
+from prunemodels.models.response import Link, Response, SecondClass, TwoClassRule, average_response, merged
+from prunemodels.models.trees import CategorySet, Cells, Trees, cast_rows, mean_of_leaves
+from prunemodels.models.user_columns import UserColumns
 
 NEARLY_ZERO = float(np.float32(1e-35))
 """LightGBM takes numbers up to this size for zero."""
@@ -77,12 +78,16 @@ class ModelForest:
     category_columns
         what the ensemble's last features are made from: see `categories`.
     codes
-        turns tables with categories into numbers as the library does; None: tables are numeric.
+        how a user's columns become numbers, see `prunemodels.models.user_columns`; None: they are numbers.
     absent_missing
         whether entries that a sparse matrix does not store are missing values, as to XGBoost; False: they are zeros.
     pipeline
         the fitted ``Pipeline`` that ends with the model: `rows` then reads raw columns, and these have the prices. None: there is
         none.
+    decision
+        the probability from which on the model itself predicts the second of two classes; None: the likelier class.
+    weighed
+        whether it is known how much each leaf weighs in what a collapsed split predicts.
 
     Examples
     --------
@@ -113,9 +118,11 @@ class ModelForest:
     revalued: bool = False
     second: SecondClass = "probability > 1/2"
     category_columns: tuple[CategorySet, ...] = ()
-    codes: Codes | None = None
+    codes: UserColumns | None = None
     absent_missing: bool = False
     pipeline: Any = None
+    decision: TwoClassRule | None = None
+    weighed: bool = True
 
     @cached_property
     def made(self) -> TracedColumns | None:
@@ -189,7 +196,12 @@ class ModelForest:
         ensemble = self.ensemble
         leaf_value = mean_of_leaves(ensemble.left, ensemble.right, self.leaf_value, cover)
         value = leaf_value.astype(np.float64) * self.scale[ensemble.tree_of, None]
-        return replace(self, leaf_value=leaf_value, ensemble=replace(ensemble, value=value))
+        return replace(self, leaf_value=leaf_value, ensemble=replace(ensemble, value=value), weighed=True)
+
+    @checked
+    def weighed_by(self, X: Any) -> ModelForest:
+        """The forest whose leaves weigh as many of the examples X, shape (N, n_columns), as they hold, see `with_cover`."""
+        return self.with_cover(route(self.ensemble, self.rows(X, "cover")).counts().astype(np.float64))
 
     @checked
     def with_values(self, value: NDArray[np.float64]) -> ModelForest:
@@ -221,7 +233,7 @@ class ModelForest:
             X = with_absent_missing(X)
         if not self.casts:
             return as_rows(X, self.n_columns, name)
-        table = X if self.codes is None else self.codes(X, self.n_columns, name)
+        table = X if self.codes is None else self.codes.numbers(X, self.n_columns, name)
         rows = self.routed(as_doubles(table, self.n_columns, name))
         return rows if self.cells is not None else as_rows(rows, self.ensemble.n_features, name)
 
@@ -235,6 +247,11 @@ class ModelForest:
         """Prices for each column as prices for each feature of the ensemble; anything but a list or an array as it is."""
         one_each = isinstance(prices, (list, tuple, np.ndarray)) and np.shape(prices) == (self.n_columns,)
         return [prices[f] for f in self.columns_of_features] if one_each and self.category_columns else prices
+
+    @property
+    def names_categories(self) -> bool:
+        """Whether the model knows categories by the names that a table has for them, so that columns may hold words."""
+        return self.codes is not None and self.codes.categories != {}
 
     @property
     def casts(self) -> bool:
@@ -292,7 +309,7 @@ class ModelForest:
 
     def response(self, decision: TwoClassRule | None = None) -> Response:
         """How sums of the trees' values become predictions; `decision` is what a wrapper around the model changes."""
-        ensemble = self.ensemble
+        ensemble, decision = self.ensemble, merged(self.decision, decision)
         if self.link == "fractions":
             return average_response(ensemble, decision)
         value = np.zeros((ensemble.n_nodes, self.n_outputs))
@@ -317,13 +334,11 @@ def forest_from_trees(
     link: Link,
     source: Any,
     compares_doubles: bool = True,
-    cover: Any = None,
     **other: Any,
 ) -> ModelForest:
     """A `ModelForest` of trees in arrays; splits get the values that they predict as leaves.
 
-    Thresholds that are doubles are compared with doubles, or with float32. Leaves weigh as many of the examples `cover` as they
-    hold, or, without any, `Trees.cover`. `other` are further fields of `ModelForest`.
+    Thresholds that are doubles are compared with doubles, or with float32. `other` are further fields of `ModelForest`.
     """
     labels = classes if link == "fractions" else None
     names = feature_names
@@ -336,14 +351,8 @@ def forest_from_trees(
     forest = ModelForest(
         ensemble, trees.leaf_value, classes, output, scale, base, link, source=source, node_id=trees.node_id, cells=cells, **given
     )
-    if cover is not None:
-        return forest.with_cover(route(ensemble, forest.rows(cover, "cover")).counts().astype(np.float64))
-    if trees.cover is None:
-        raise UnsupportedModelError(
-            "the model holds neither sums of Hessians nor numbers of training rows, so what a collapsed split predicts is open; "
-            "give examples to weigh its leaves by: read_model(model, cover=X)"
-        )
-    return forest.with_cover(trees.cover)
+    cover = np.zeros(ensemble.n_nodes) if trees.cover is None else trees.cover
+    return replace(forest.with_cover(cover), weighed=trees.cover is not None)
 
 
 def pruned_ends(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.int32]:

@@ -46,9 +46,10 @@ from prunemodels.models.libraries.sklearn_models import (
 )
 from prunemodels.models.libraries.treelite_models import forest_of, treelite, write_treelite
 from prunemodels.models.libraries.xgboost_models import read_xgboost, write_xgboost
+from prunemodels.models.user_columns import pandas_of
 
 
-def read_model(model: Any, *, cover: Any = None) -> ModelForest:
+def read_model(model: Any, *, cover: Any = None, like: Any = None) -> ModelForest:
     """The trees of a boosted model, or of another library's forest, as arrays.
 
     Parameters
@@ -60,6 +61,9 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
     cover
         examples, shape (N, n_features), for models that do not say how many training rows were in their leaves: a collapsed split
         predicts the mean of its leaves, weighted by the number of these examples in each.
+    like
+        a table whose columns have the types that they had in training. LightGBM keeps the categories of a table and not their
+        columns; where values come without types, from a file or a supplier, several columns may be meant, and the table decides.
 
     Returns
     -------
@@ -69,8 +73,8 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
     Raises
     ------
     UnsupportedModelError
-        for categorical splits, linear leaves, linear boosters, several targets, an `init` that is an estimator, and objectives
-        without a loss of bounded curvature (counts, ranking, hinge); the message names it, and the tree and node if there is one.
+        for linear leaves, linear boosters, several targets, an `init` that is an estimator, and objectives without a loss of
+        bounded curvature (counts, ranking, hinge); the message names it, and the tree and node if there is one.
     NotFittedForestError
         for an estimator that was not fitted.
     ImportError
@@ -86,20 +90,32 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
     Ensemble(10 trees, 30 splits, 10 features, regression)
     """
     if isinstance(model, Pipeline):
-        return replace(read_model(final_step(model), cover=cover), pipeline=model)
+        return replace(read_model(final_step(model), cover=cover, like=like), pipeline=model)
+    forest = _read(model)
+    if like is not None and forest.codes is not None:
+        forest = replace(forest, codes=forest.codes.like(pandas_of(like)))
+    if cover is not None:
+        return forest.weighed_by(cover)
+    if not forest.weighed:
+        raise UnsupportedModelError(
+            "the model holds neither sums of Hessians nor numbers of training rows, so what a collapsed split predicts is open; "
+            "give examples to weigh its leaves by: read_model(model, cover=X)"
+        )
+    return forest
+
+
+def _read(model: Any) -> ModelForest:
+    """The trees of a model by its class."""
     library = library_of(model)
-    if library == "xgboost":
-        return read_xgboost(model, cover)
-    if library == "catboost":
-        return read_catboost(model)
-    if library == "lightgbm":
-        return read_lightgbm(model, cover)
+    readers = {"xgboost": read_xgboost, "catboost": read_catboost, "lightgbm": read_lightgbm}
+    if library in readers:
+        return readers[library](model)
     if isinstance(model, GRADIENT_BOOSTING):
         return read_gradient_boosting(model)
     if isinstance(model, HIST_GRADIENT_BOOSTING):
         return read_hist_gradient_boosting(model)
     if library == "treelite" and isinstance(model, treelite().Model):
-        return forest_of(model, cover=cover)
+        return forest_of(model)
     raise UnsupportedModelError(
         f"{type(model).__name__} is not a boosted model of scikit-learn, XGBoost, LightGBM or CatBoost, nor a treelite.Model; "
         "forests of scikit-learn go to problem_from_forest, others through treelite.frontend"

@@ -14,7 +14,6 @@ An encoder of the model's own numbers the categories; unknown ones go where miss
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from prunemodels.models.forests.training_rows import pruned_tree
 from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees, pruned_ends, remaining
 from prunemodels.models.response import Link
 from prunemodels.models.trees import CategorySet, Trees, joined, one_tree
+from prunemodels.models.user_columns import UserColumns
 
 LOSSES = {"log_loss": "log loss", "squared_error": "squared error"}
 """The losses whose curvature is bounded, by scikit-learn's names."""
@@ -146,7 +146,7 @@ def read_hist_gradient_boosting(model: Any) -> ModelForest:
         link=link,
         source=model,
         second="margin > 0",
-        codes=None if known is None else HistogramCodes(model),
+        codes=None if known is None else _codes(model),
     )
 
 
@@ -177,21 +177,12 @@ def _members(bits: NDArray[np.uint32]) -> frozenset[int]:
     return frozenset(32 * k + j for k, word in enumerate(bits.tolist()) for j in range(32) if word >> j & 1)
 
 
-@dataclass(frozen=True)
-class HistogramCodes:
-    """Codes as the model's own encoder makes them, in the order of the user's columns; see `Codes`."""
-
-    model: Any
-
-    def __call__(self, X: Any, n_columns: int, name: str) -> Any:
-        """See `Codes`."""
-        if len(np.shape(X)) != 2 or np.shape(X)[1] != n_columns:
-            return X
-        column, _ = _columns(self.model)
-        numbers = self.model._preprocess_X(X, reset=False)
-        rows = np.empty_like(numbers)
-        rows[:, column] = numbers
-        return rows
+def _codes(model: Any) -> UserColumns:
+    """The categories of each column that has them, as the model's own encoder numbers them."""
+    categories = model._preprocessor.named_transformers_["encoder"].categories_
+    columns = np.flatnonzero(model.is_categorical_)
+    named = {int(f): tuple(found.tolist()) for f, found in zip(columns, categories, strict=True)}
+    return UserColumns(named, arrays=False, by_text=False)
 
 
 def _read_records(

@@ -141,12 +141,10 @@ def forest_of(
     classes: ArrayLike | None = None,
     feature_names: tuple[str, ...] | None = None,
     source: Any = None,
-    cover: Any = None,
 ) -> ModelForest:
     """Read a ``treelite.Model``, which treelite read from `source`; the labels are 0, 1, ... unless `classes` has others.
 
-    With `averaged`, trees that are summed are shares of a mean, as XGBoost's parallel trees are. `cover` has examples to weigh
-    the leaves by, if the model does not say.
+    With `averaged`, trees that are summed are shares of a mean, as XGBoost's parallel trees are.
     """
     header = model.get_header_accessor()
     task = TASKS.get(int(header.get_field("task_type")[0]), "an unknown task")
@@ -168,7 +166,6 @@ def forest_of(
         base=base,
         link=link,
         source=model if source is None else source,
-        cover=cover if trees.cover is None else None,
         sharpness=float(header.get_field("sigmoid_alpha")[0]) if header.get_field("postprocessor") != "identity" else 1.0,
         averaged=mean or averaged,
     )

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from formulations.errors import NotFittedForestError, UnsupportedModelError
 from prunemodels.models.libraries.model_forest import ModelForest, remaining
 from prunemodels.models.libraries.treelite_models import forest_of, treelite
-from prunemodels.models.trees import TableCodes, counterparts
+from prunemodels.models.trees import counterparts
+from prunemodels.models.user_columns import UserColumns
 
 NO_PARENT = 2147483647
 """What XGBoost writes for the parent of a root."""
@@ -38,10 +39,16 @@ PER_NODE = (
 )
 
 
-def read_xgboost(model: Any, cover: Any = None) -> ModelForest:
+def read_xgboost(model: Any) -> ModelForest:
     """Read a ``Booster`` or estimator of XGBoost; after early stopping, the trees that it predicts with."""
     booster = _booster(model)
-    check_has_trees(json.loads(booster.save_config())["learner"]["gradient_booster"]["name"])
+    learner = json.loads(booster.save_config())["learner"]
+    check_has_trees(learner["gradient_booster"]["name"])
+    if learner["objective"]["name"] == "binary:logitraw":
+        raise UnsupportedModelError(
+            "the model was trained with objective='binary:logitraw': it predicts margins, and XGBoost's classifier cuts them at "
+            "0.5, which is no even chance; train with binary:logistic, whose trees are the same"
+        )
     names = booster.feature_names
     forest = forest_of(
         _through_treelite(booster),
@@ -49,7 +56,6 @@ def read_xgboost(model: Any, cover: Any = None) -> ModelForest:
         classes=getattr(model, "classes_", None),
         feature_names=None if names is None else tuple(names),
         source=model,
-        cover=cover,
     )
     missing = getattr(model, "missing", None)
     marker = np.nan if missing is None else float(missing)
@@ -110,12 +116,13 @@ def trees_in(document: dict[str, Any]) -> dict[str, Any]:
     return model
 
 
-def _codes(booster: Any) -> TableCodes | None:
-    """The categories of the table's columns that XGBoost was trained on."""
+def _codes(booster: Any) -> UserColumns | None:
+    """The categories of the table's columns that XGBoost was trained on; older files have none: tables stand for their codes."""
     if "c" not in (booster.feature_types or []):
         return None
     stored = trees_in(document_of(booster)).get("cats", {"enc": []})["enc"]
-    return TableCodes({f: _names(booster, f, column) for f, column in enumerate(stored) if column["values"]}, refuses=True)
+    named = {f: _names(booster, f, column) for f, column in enumerate(stored) if column["values"]}
+    return UserColumns(named, own_codes=not named, refuses=True)
 
 
 def _names(booster: Any, f: int, column: dict[str, Any]) -> list[Any]:

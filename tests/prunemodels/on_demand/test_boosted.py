@@ -154,7 +154,7 @@ def test_wrappers_that_are_refused() -> None:
         "averages 3 calibrated models": CalibratedClassifierCV(model, cv=3).fit(X2, Y2),
         "has 3 classes": CalibratedClassifierCV(model, ensemble=False, cv=3).fit(X3, Y3),
         "calibration by 'temperature'": CalibratedClassifierCV(model, method="temperature", ensemble=False, cv=3).fit(X2, Y2),
-        "wrap it once": CalibratedClassifierCV(FrozenEstimator(calibrated)).fit(X2, Y2),
+        "calibrate it once": CalibratedClassifierCV(FrozenEstimator(calibrated)).fit(X2, Y2),
     }
     for message, wrapper in cases.items():
         with pytest.raises(pm.errors.UnsupportedModelError, match=message):

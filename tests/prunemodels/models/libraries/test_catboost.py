@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
+from formulations.instance.routing import leaves_of
 from prunemodels.models.libraries.catboost_models import catboost_forest
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.on_demand import from_table
@@ -90,3 +91,30 @@ def test_prunings_predict_without_their_library(name: str) -> None:
     walked = pm.OnDemandPredictor(found, [1, 2, 3, 4], from_table(X)).run(len(X))
     assert np.array_equal(walked.predictions, found.predict(X))
     assert walked.mean_cost == pytest.approx(found.cost, rel=1e-12)
+
+
+def test_a_threshold_of_the_model_s_own() -> None:
+    """`set_probability_threshold` is part of the file: the second class where its probability is more than that, as in CatBoost.
+
+    A threshold that a user gives counts in its place, and early stopping keeps to it.
+    """
+    document = copy.deepcopy(STORED["two classes"]["model"])
+    plain = catboost_forest(document)
+    p = plain.response().probabilities(plain.response().sums(_leaves(plain)))[:, 1]
+    tie = float(np.sort(p)[len(p) // 4])
+    document["model_info"]["binclass_probability_threshold"] = repr(tie)
+    forest = catboost_forest(document)
+    expected = (p > tie).astype(int)
+    assert (expected != (p > 0.5)).sum() > 0
+    assert (p == tie).any()
+    assert np.array_equal(forest.predictions(forest.margins(forest.rows(X))), expected)
+    assert pm.evaluate(forest, X, expected, costs=1).error == 0
+    for options in ({}, {"early_stopping": True}):
+        result = pm.OnDemandPredictor(forest, 1, from_table(X), **options).run(len(X))
+        assert np.array_equal(result.predictions, expected)
+    given = pm.OnDemandPredictor(forest, 1, from_table(X), threshold=0.9).run(len(X))
+    assert np.array_equal(given.predictions, (p >= 0.9).astype(int))
+
+
+def _leaves(forest: pm.other_libraries.ModelForest) -> np.ndarray:
+    return leaves_of(forest.ensemble, forest.rows(X)).T

@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import prunemodels as pm
 from prunemodels.models.libraries.reading import read_model, write_model
-from prunemodels.models.trees import CategorySet, TableCodes
+from prunemodels.models.trees import CategorySet
 from prunemodels.on_demand import from_table
 from tests.instances import way
 from tests.prunemodels.models.libraries.models import library_margins, some_pruning
@@ -106,14 +106,11 @@ def test_a_category_costs_what_its_column_costs(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_categories_on_demand(name: str) -> None:
-    """Asked for by the column's name, answered by codes: the library's classes, and the cost that evaluate reports."""
+    """Asked for by the column's name, answered by the categories: the library's classes, and the cost that evaluate reports."""
     model, table, _ = trained()[name]
-    codes = read_model(model).codes
-    numbers = CODES if codes is None else codes(table, 3, "X")
-    answers = pd.DataFrame(numbers, columns=list(COSTS) if isinstance(table, pd.DataFrame) else ["x0", "x1", "x2"])
-    full = pm.OnDemandPredictor(model, [1, 5, 2], from_table(answers)).run(N)
-    early = pm.OnDemandPredictor(model, [1, 5, 2], from_table(answers), early_stopping=True).run(N)
-    assert {item for bought in full.bought for item in bought} <= set(answers.columns)
+    full = pm.OnDemandPredictor(model, [1, 5, 2], from_table(table)).run(N)
+    early = pm.OnDemandPredictor(model, [1, 5, 2], from_table(table), early_stopping=True).run(N)
+    assert {item for bought in full.bought for item in bought} <= set(COSTS if table is TABLE else ("x0", "x1", "x2"))
     assert full.mean_cost == pytest.approx(pm.evaluate(model, table, LABEL, costs=[1, 5, 2]).cost, rel=1e-12)
     assert np.array_equal(full.predictions, early.predictions)
     assert (early.units <= full.units).all()
@@ -134,7 +131,7 @@ def test_categories_that_the_model_does_not_know() -> None:
     """XGBoost refuses them, and so do we, with the column's name; the other libraries take them for missing."""
     strange = TABLE[:3].copy()
     strange["kind"] = pd.Categorical(["ash", "yew", "elm"])
-    with pytest.raises(pm.errors.InvalidInputError, match="X has 'yew' in the column 'kind'; the model knows 'ash', 'birch'"):
+    with pytest.raises(pm.errors.InvalidInputError, match="X has 'yew' in the column 'kind', row 1: the model knows 'ash'"):
         read_model(trained()["xgboost, sets"][0]).rows(strange)
     for name in ("lightgbm", "histograms"):
         forest = read_model(trained()[name][0])
@@ -145,4 +142,3 @@ def test_categories_that_the_model_does_not_know() -> None:
     damaged = xgboost.XGBClassifier(**X_DEEP).fit(odd, LABEL)
     with pytest.raises(pm.errors.UnsupportedModelError, match=r"the column 'kind' has categories with letters outside of ASCII"):
         read_model(damaged)
-    assert TableCodes({0: ["a"]}, refuses=False)([[1.0]], 1, "X") == [[1.0]]
