@@ -143,7 +143,7 @@ class PricedRecount(Recount):
     """The metered instance at prices sum_r mu_r amount_{r,j}, all as integers in one unit."""
 
     def __init__(self, meters: Meters, multipliers: Multipliers, at_most: tuple[Fraction, ...]) -> None:
-        self.__dict__.update(meters.recount.__dict__)
+        self.__dict__.update(meters.recount.__dict__)  # trees, routes, errors and weights are those of the metered instance
         parts = read_multipliers(meters, multipliers)
         weight = self.weight.astype(object)
         totals = [int(weight[members].sum()) for _, members, _ in parts]

@@ -39,7 +39,8 @@ METHOD = "every example sent down the trees again, weak duality in exact integer
 
 def check_lambda_solution(problem: PruningProblem, solution: Solution, X: Any = None) -> Verdict:
     """`check_solution` for a lambda."""
-    claim = f"the pruning is worth {solution.value!r} at lambda = {solution.lam!r}, and no pruning less than {solution.bound!r}"
+    claim = f"the pruning is worth {solution.value!r} at lambda = {solution.lam!r}"
+    claim += "" if solution.bound == -math.inf else f", and no pruning less than {solution.bound!r}"
     if solution.pruning is None or solution.certificate is None:
         return Verdict(claim, None, METHOD, "the solution carries no pruning, or no certificate")
     lam = exact(solution.lam, "lam")

@@ -209,6 +209,9 @@ def test_an_engine_that_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(solution).startswith(f"Solution(feasible, value={solution.value:.9g}, unproven, Pruning(")
     assert repr(limited).endswith(f"error {limited.error:.9g}, unproven)")
     assert "the engine proves nothing" in limited.in_words()
+    verdicts = [pm.checks.check_solution(two_trees(), told) for told in (solution, limited)]
+    assert [verdict.holds for verdict in verdicts] == [True, None]
+    assert not any("inf" in str(verdict) for verdict in verdicts)
     for told in (solution, limited, at_lam.iloc[0].to_dict()):
         assert json.dumps(plain(told), allow_nan=False).count("inf") == 0
 
