@@ -226,8 +226,7 @@ def _for_limits(
     _chosen(dict.fromkeys(METHODS), name, "limits")
     engine = partial(solve_limits, method=name)
     _check_options(engine, options, method)
-    with timed_step(LOG, "pruning of %s within %d limits by %s", problem, len(limits), name):
-        return replace(engine(problem, limits, time_limit=time_limit, **options), method=name)
+    return engine(problem, limits, time_limit=time_limit, **options)
 
 
 def _chosen(methods: Mapping[str, T], method: str, what: str) -> T:

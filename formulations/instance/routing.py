@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.compiled import njit
@@ -66,10 +66,6 @@ class Routing:
     def __reduce__(self) -> tuple[type[Routing], tuple[NDArray[np.int32], ...]]:
         """Pickle as a routing in memory, since the folder may not exist where it is unpickled."""
         return Routing, (self.order, self.start, self.stop)
-
-    def array(self, shape: int | tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-        """An uninitialised array that is derived from the routing, in memory or on disk as the routing is."""
-        return scratch_array(shape, kind, self.scratch)
 
     @property
     def n_rows(self) -> int:
@@ -333,8 +329,8 @@ def row_blocks(
     """
     n_trees, n_rows = routing.order.shape
     n_blocks = max(1, -(-n_rows // size))
-    order = routing.array((n_trees, n_rows), np.uint16)
-    start, stop = (routing.array((n_blocks, tree_of.size), np.int32) for _ in range(2))
+    order = scratch_array((n_trees, n_rows), np.uint16, routing.scratch)
+    start, stop = (scratch_array((n_blocks, tree_of.size), np.int32, routing.scratch) for _ in range(2))
     rows = np.arange(n_rows, dtype=np.int32) if rows is None else rows
     place = np.empty(n_rows, dtype=np.int32)
     place[rows] = np.arange(n_rows, dtype=np.int32)

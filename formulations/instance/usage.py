@@ -34,6 +34,7 @@ from formulations.instance.cost_sample import check_most, check_size, check_weig
 from formulations.instance.ensemble import Ensemble, Forest
 from formulations.instance.routing import Amount, Routing, RowBlocks, features_of, n_examples, route, row_blocks, row_order
 from formulations.instance.usage_arcs import Charges, Level, UsageArcs, charges_of, count_arcs, raise_levels, usage_arcs
+from formulations.memory import scratch_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +155,7 @@ class ForestUsage:
 
         No arcs are stored. On disk if the routing is.
         """
-        highest = self.routing.array(self.n_purchases, level.dtype)
+        highest = scratch_array(self.n_purchases, level.dtype, self.routing.scratch)
         highest[:] = -1
         raise_levels(nodes, level, self.charges, self.costs.paid_once, self.routing.reached(self.ensemble.tree_of), highest)
         return highest

@@ -205,6 +205,8 @@ class LimitRows:
 
     def within(self, pruning: Pruning) -> bool:
         """Whether every row keeps to its limit, in exact numbers."""
+        if self.is_budget:
+            return pruning.exact_cost <= self.rows[0].at_most
         return all(use <= row.at_most for use, row in zip(self.uses(pruning), self.rows, strict=True))
 
     @cached_property
@@ -275,7 +277,7 @@ def limit_rows(problem: PruningProblem, limits: Sequence[Limit]) -> LimitRows:
         titles.setdefault(limit.title, k)
         meter = meter_of(limit, problem.costs, problem.usage.evaluation, problem.ensemble.n_trees, name)
         members = members_of(problem.usage, limit, name)
-        if budget_limit(limit.at_most, name) < meter.constant:
+        if meter.constant and budget_limit(limit.at_most, name) < meter.constant:
             raise InvalidInputError(f"{name}: no pruning has less than {meter.constant} of it; give at least that")
         meters.append(meter)
         if limit.each:

@@ -27,9 +27,9 @@ from prunemodels.models.forests.error_samples import Errors, Given
 from prunemodels.models.forests.problems import problem_of, pruned_copy
 from prunemodels.models.forests.reading import ReadForest
 from prunemodels.points import Rule
-from prunemodels.solving import solve
 from solvers import pruning_path
 from solvers.within.call import Method
+from solvers.within.solve import solve_limits
 
 
 @checked
@@ -125,7 +125,7 @@ def prune_forest(
     problem = problem_of(read, X_valid, **settings)
     if goal.limits:
         # without the path, only the part of it that is needed is computed
-        solution = solve(problem, limits=goal.limits, method=method, time_limit=time_limit, progress=None)
+        solution = solve_limits(problem, goal.limits, method=method, time_limit=time_limit, progress=None)
         pruned = pruned_copy(read, solution.pruning)
         return PrunedForest(pruned, solution.pruning, None, None, solution, None, forest, y_valid, not on_validation)
     valid = X_valid, y_valid, sample_weight
@@ -183,7 +183,7 @@ def prune_by(
     """
     row, solution, evaluation = None, None, None
     if goal.limits:
-        solution = solve(path.problem, limits=goal.limits, method=goal.method, time_limit=goal.time_limit, path=path)
+        solution = solve_limits(path.problem, goal.limits, method=goal.method, time_limit=goal.time_limit, path=path)
     elif goal.lam is not None:
         row = path.row_at_lam(goal.lam)
     else:

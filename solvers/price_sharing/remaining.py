@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.instance.usage import ForestUsage
+from formulations.memory import scratch_array
 from solvers.closures.integer_objective import IntegerPrices
 
 
@@ -135,7 +136,8 @@ class Remaining:
         paid, base = self.paid, self.base
         if kept.any():
             if paid is None:
-                paid = self.objective.usage.routing.array(self.objective.usage.n_purchases, np.bool_)
+                usage = self.objective.usage
+                paid = scratch_array(usage.n_purchases, np.bool_, usage.routing.scratch)
                 paid[:] = False
             prices = UnpaidPrices(paid, *self.objective.price_arrays)
             base += int(self.profit[kept].sum()) - int(_pay(self.blocked_usage, prices, kept))

@@ -102,7 +102,15 @@ class LimitedCall:
         found = Found(Fraction(relaxation.value), (Fraction(relaxation.lam),))
         if self.method != "path":
             try:
-                self._search_path(path, relaxation, best, found)
+                # a small first window is searched before the edge, with half of the work
+                if first_window_arcs(path, self.rows.rows[0].at_most, self.params) <= self.params.searched_first:
+                    whole, self.effort.work = self.effort.work, 0.5 * self.effort.work
+                    self._search_windows(path, relaxation, best, found)
+                    self.effort.work = whole
+                if self._goes_on(best, found):
+                    self.stopped = improve(path, best, relaxation, self.effort, 1.0 if self.method == "best" else 0.25)
+                if self.method == "exact" and self._goes_on(best, found):
+                    self._search_windows(path, relaxation, best, found)
             except KeyboardInterrupt:
                 self.stopped = StopReason.INTERRUPTED
             self._end(best, found)
@@ -113,16 +121,6 @@ class LimitedCall:
         }
         found.counts |= {name: float(by / first_gap) if first_gap > 0 else 0.0 for name, by in moved.items()}
         return self._answer(best, relaxation, found, hidden=2 * gap_of(path))
-
-    def _search_path(self, path: PruningPath, relaxation: LP1Relaxation, best: BestPruning, found: Found) -> None:
-        if first_window_arcs(path, self.rows.rows[0].at_most, self.params) <= self.params.searched_first:
-            whole, self.effort.work = self.effort.work, 0.5 * self.effort.work
-            self._search_windows(path, relaxation, best, found)
-            self.effort.work = whole
-        if self._goes_on(best, found):
-            self.stopped = improve(path, best, relaxation, self.effort, 1.0 if self.method == "best" else 0.25)
-        if self.method == "exact" and self._goes_on(best, found):
-            self._search_windows(path, relaxation, best, found)
 
     def _goes_on(self, best: BestPruning, found: Found) -> bool:
         """Whether a further step may and should follow."""
@@ -262,7 +260,7 @@ class LimitedCall:
     def _end(self, best: BestPruning, found: Found) -> None:
         """Why the search ended. Of a tiny instance, of which rounding left something open, all prunings are listed."""
         if self._goes_on(best, found) and count_prunings(self.problem.ensemble) <= self.params.most_listed:
-            optimum = best_allowed(self.problem, best.within)
+            optimum = best_allowed(self.problem, self.rows.within)
             if optimum is not None:
                 best.offer_pruning(optimum)
             found.bound = best.pruning.exact_error

@@ -381,16 +381,12 @@ class Search:
 
     def _fill(self, core: KnapsackCore, edge: BudgetEdge) -> None:
         """Offer prunings: the edge's cheaper end filled; of several limits the closures met that keep to them, filled."""
-        if core.uses is None:
-            self._offer_filled(edge.between)
-            return
-        tried = [np.zeros(core.nodes.size, dtype=bool), *(np.isin(core.nodes, met) for met in edge.met[-2:])]
-        for keep in tried:
-            if core.fits(keep):
-                self._offer_filled(core.take(keep))
-
-    def _offer_filled(self, core: KnapsackCore) -> None:
-        self.goal = max(self.goal, self.offer(core.take(filled(core, self.params.filling_rounds))))
+        ends = [edge.between]
+        if core.uses is not None:
+            tried = [np.zeros(core.nodes.size, dtype=bool), *(np.isin(core.nodes, met) for met in edge.met[-2:])]
+            ends = [core.take(keep) for keep in tried if core.fits(keep)]
+        for end in ends:
+            self.goal = max(self.goal, self.offer(end.take(filled(end, self.params.filling_rounds))))
 
 
 def branch(core: KnapsackCore, place: int, *, keep: bool) -> KnapsackCore | None:

@@ -13,6 +13,7 @@ answer: a limit that does not bind changes nothing.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Sequence
@@ -26,9 +27,12 @@ from formulations.instance.cost_items import Price
 from formulations.instance.limit import Limit, limit_of_mean_cost
 from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
+from formulations.long_steps import timed_step
 from formulations.programs.limit_rows import limit_rows
 from solvers.within.call import LimitedCall, Method
 from solvers.within.params import DEFAULTS, Effort, WithinParams
+
+LOG = logging.getLogger(__name__)
 
 
 @checking
@@ -90,7 +94,8 @@ def solve_limits(
         _compile()
     effort = Effort(most, started + (1.0 - params.proof_share) * by_clock, params=params)
     call = LimitedCall(rows, method, effort, started, started + by_clock, progress=progress)
-    return call.solve(path, incumbent)
+    with timed_step(LOG, "pruning of %s within %d limits by %s", problem, len(limits), method):
+        return call.solve(path, incumbent)
 
 
 @checking

@@ -214,17 +214,11 @@ class BestPruning:
         self.rows, self.groups, self.problem = rows, groups, rows.problem
         self.pruning, self.gain = pruning, gain_of(pruning)
 
-    def within(self, pruning: Pruning) -> bool:
-        """Whether it keeps to the limits, exactly."""
-        if self.rows.is_budget:
-            return pruning.exact_cost <= self.rows.rows[0].at_most
-        return self.rows.within(pruning)
-
     def start_from(self, incumbent: Pruning) -> None:
         """Replace the best pruning by the incumbent if that is better."""
         if incumbent.problem is not self.problem:
             raise InvalidInputError("incumbent belongs to another problem; give a pruning of this one")
-        if not self.within(incumbent):
+        if not self.rows.within(incumbent):
             raise InvalidInputError(
                 f"incumbent costs {incumbent.cost:.9g} and is not within {self.rows.limits}; give one that is"
             )
@@ -233,7 +227,7 @@ class BestPruning:
     def offer_pruning(self, pruning: Pruning) -> None:
         """Keep a pruning if it is better and within the limits."""
         gain = gain_of(pruning)
-        if gain > self.gain and self.within(pruning):
+        if gain > self.gain and self.rows.within(pruning):
             self.pruning, self.gain = pruning, gain
 
     def offer(self, window: Window, core: KnapsackCore) -> int:

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -205,11 +206,12 @@ def test_arrays_are_the_same_wherever_they_are(shape, tmp_path):
 
 
 def test_a_routing_on_disk_travels_as_one_in_memory(tmp_path):
-    """Where it is opened there may be no such folder. Other arrays of a run stand where the routing does."""
-    in_memory = random_problem(7).usage.routing
-    routing = on_disk(in_memory, tmp_path)
-    assert not mapped(in_memory.array(4, np.float64))
-    assert mapped(routing.array((4, 2), np.float64))
+    """Where it is opened there may be no such folder. What users of a purchase are told of stands where the routing does."""
+    usage = random_problem(7).usage
+    routing = on_disk(usage.routing, tmp_path)
+    nobody = np.zeros(usage.ensemble.n_nodes, dtype=bool)
+    assert not mapped(usage.paid_by(nobody))
+    assert mapped(replace(usage, routing=routing).paid_by(nobody))
     opened = pickle.loads(pickle.dumps(routing))
     assert type(opened) is Routing
     assert not mapped(opened.order)
