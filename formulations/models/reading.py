@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
+from pyomo.common.errors import InfeasibleConstraintException, InvalidConstraintError, InvalidExpressionError
+from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 from scipy import sparse
 
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError
+from formulations.errors import InfeasibleModelError, InvalidInputError
 from formulations.programs.linear_program import FOR_ALL, INTEGRAL, Block, LinearProgram, Names
 
 
@@ -78,11 +80,17 @@ def own_rows(model: Any) -> list[Any]:
     Rows of `feature_used` are the package's: they only say what a feature's use is.
     """
     declared, found = list(model.component_objects()), list[Any]()
+    active = _active_rows(model)
     place = next((k for k, part in enumerate(declared) if part.name == "objective"), 0)
     for k, part in enumerate(declared):
         if part.ctype is pyo.Constraint and (k > place or part.name == "budget") and part.name != "asks":
-            found += [row for row in part.values() if row.active]
+            found += [row for row in part.values() if id(row) in active]
     return found
+
+
+def _active_rows(model: Any) -> set[int]:
+    """The active rows by their identity; those of blocks that are not active bind nothing, either."""
+    return {id(row) for row in model.component_data_objects(pyo.Constraint, active=True)}
 
 
 def _refuse_broken_rows(model: Any) -> None:
@@ -120,13 +128,28 @@ def standard_form(model: pyo.ConcreteModel) -> LinearProgram:
     ----------
     model
         linear, with one active objective.
+
+    Raises
+    ------
+    InvalidInputError
+        for what Pyomo's compiler does not take: constraints and objectives that are not linear, and components that are neither,
+        such as a Disjunction; for another number of objectives, variables of another model, and domains with holes.
+    InfeasibleModelError
+        for a row without variables that does not hold.
     """
     m: Any = model
-    variables = [v for component in m.component_objects(pyo.Var) for v in component.values()]
-    rows = [c for component in m.component_objects(pyo.Constraint) for c in component.values()]
-    compiled = LinearStandardFormCompiler().write(
-        m, mixed_form=True, set_sense=pyo.minimize, column_order=variables, row_order=[r for r in rows if r.active]
-    )
+    variables, rows = columns_and_rows(m)
+    active = _active_rows(m)
+    order = [row for row in rows if id(row) in active]
+    try:
+        compiled = LinearStandardFormCompiler().write(
+            m, mixed_form=True, set_sense=pyo.minimize, column_order=variables, row_order=order
+        )
+    except InfeasibleConstraintException as error:
+        raise InfeasibleModelError(f"{error}; change its numbers, or deactivate it") from error
+    except (InvalidConstraintError, InvalidExpressionError, ValueError) as error:
+        raise InvalidInputError(f"{' '.join(str(error).split())}; deactivate it, or turn it into linear constraints") from error
+    _check_columns(variables, compiled)
     column = _places(variables, compiled.columns)
     row = _places(rows, [r.constraint for r in compiled.rows])  # a row with two sides stands there twice, one behind the other
     kind = np.array([r.bound_type for r in compiled.rows], dtype=np.int64)
@@ -140,8 +163,8 @@ def standard_form(model: pyo.ConcreteModel) -> LinearProgram:
     sides = np.tile([-np.inf, np.inf], (len(rows), 1))
     sides[row[kind != 1], 0], sides[row[kind != -1], 1] = side[kind != 1], side[kind != -1]
     for k in set(range(len(rows))) - set(row.tolist()):  # Pyomo leaves out rows that are not active, and rows of constants
-        if rows[k].active:
-            sides[k] = np.array(_bounds(rows[k])) - pyo.value(rows[k].body)
+        if id(rows[k]) in active and (rows[k].lb, rows[k].ub) != (None, None):
+            sides[k] = np.array(_bounds(rows[k])) - generate_standard_repn(rows[k].body).constant
     bounds = np.array([(v.value, v.value) if v.fixed else _bounds(v) for v in variables], dtype=np.float64).reshape(-1, 2)
     return LinearProgram(
         cost=cost,
@@ -152,9 +175,25 @@ def standard_form(model: pyo.ConcreteModel) -> LinearProgram:
         lower=bounds[:, 0].copy(),
         upper=bounds[:, 1].copy(),
         integer=np.array([v.is_integer() for v in variables], dtype=bool),
-        columns=Names(tuple(_block(c) for c in m.component_objects(pyo.Var))),
-        rows=Names(tuple(_block(c) for c in m.component_objects(pyo.Constraint))),
+        columns=Names(tuple(_block(*member) for member in _members(m, pyo.Var))),
+        rows=Names(tuple(_block(*member) for member in _members(m, pyo.Constraint))),
     )
+
+
+def _check_columns(variables: list[Any], compiled: Any) -> None:
+    """Refuse what the compiler takes, and arrays cannot say."""
+    if len(compiled.objectives) != 1:
+        raise InvalidInputError(f"the model has {len(compiled.objectives)} active objectives; give it one")
+    known = {id(variable) for variable in variables}
+    for variable in compiled.columns:
+        if id(variable) not in known:
+            raise InvalidInputError(f"the model reads {variable.name}, which is no variable of it; add the variable to the model")
+    for variable in variables:
+        if not (variable.is_continuous() or variable.is_integer()):
+            raise InvalidInputError(
+                f"{variable.name} has the domain {variable.domain}, neither an interval nor all integers in one; use "
+                "binary variables"
+            )
 
 
 def _bounds(part: Any) -> tuple[float, float]:
@@ -168,12 +207,34 @@ def _places(all_parts: list[Any], some: list[Any]) -> NDArray[np.int64]:
     return np.array([place[id(part)] for part in some], dtype=np.int64)
 
 
-def _block(component: Any) -> Block:
-    """A component's name and indices."""
+def columns_and_rows(model: Any) -> tuple[list[Any], list[Any]]:
+    """The variables and constraints of `standard_form`, active or not, in its order."""
+    variables, rows = (
+        [part for _, parts in _members(model, kind) for part in parts.values()] for kind in (pyo.Var, pyo.Constraint)
+    )
+    return variables, rows
+
+
+def _members(model: Any, kind: Any) -> list[tuple[Any, dict[Any, Any]]]:
+    """All components of a kind with their members by index; references have those alone that no other component has."""
+    components = list(model.component_objects(kind))
+    seen = {id(part) for component in components if not component.is_reference() for part in component.values()}
+    found = []
+    for component in components:
+        parts = dict(component.items())
+        if component.is_reference():
+            parts = {key: part for key, part in parts.items() if id(part) not in seen}
+            seen |= {id(part) for part in parts.values()}
+        found.append((component, parts))
+    return found
+
+
+def _block(component: Any, parts: dict[Any, Any]) -> Block:
+    """A component's name and the indices of some members."""
     if not component.is_indexed():
         return Block(component.name, ())
-    keys = [key if isinstance(key, tuple) else (key,) for key in component]
+    keys = [key if isinstance(key, tuple) else (key,) for key in parts]
     if not all(k == "all" or isinstance(k, int | np.integer) for key in keys for k in key):  # a user's own names
         keys = [(number,) for number in range(len(keys))]
-    parts = [np.array([FOR_ALL if k == "all" else k for k in part], dtype=np.int32) for part in zip(*keys, strict=True)]
-    return Block(component.name, tuple(parts) if keys else (np.zeros(0, dtype=np.int32),))
+    index = [np.array([FOR_ALL if k == "all" else k for k in part], dtype=np.int32) for part in zip(*keys, strict=True)]
+    return Block(component.name, tuple(index) if keys else (np.zeros(0, dtype=np.int32),))

@@ -14,7 +14,7 @@ from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.sparse_arrays import without_duplicates
 from proofs_checks.integrality.polyhedron import ExactArray, Polyhedron, exact_array, exact_number
-from proofs_checks.matrices.sign_matrix import arrays_of, line_names, linear_terms
+from proofs_checks.matrices.sign_matrix import arrays_of, check_components, line_names, linear_terms
 
 
 @checked
@@ -46,7 +46,8 @@ def read_polyhedron(
     Raises
     ------
     InvalidInputError
-        for sizes that do not fit each other, entries that are no finite numbers, and models that are not linear.
+        for sizes that do not fit each other, entries that are no finite numbers, and models that are not linear, or have
+        other components than constraints, such as a Disjunction.
 
     Examples
     --------
@@ -117,6 +118,7 @@ def _bounds(given: Any, length: int, what: str) -> ExactArray:
 def _of_model(model: Any) -> Polyhedron:
     """Rows and columns of any linear Pyomo model, in the order in which it declares them; fixed variables have equal bounds."""
     pyo = package("pyomo.environ")
+    check_components(model)
 
     variables = list(model.component_data_objects(pyo.Var))
     constraints = list(model.component_data_objects(pyo.Constraint, active=True))

@@ -85,7 +85,8 @@ def read_matrix(matrix: Any, rows: Sequence[str] | None = None, columns: Sequenc
     ------
     InvalidInputError
         for another number of dimensions or names, an entry that is no finite number, a sparse matrix whose arrays do not fit each
-        other (see `formulations.sparse_arrays`), or a constraint that is not linear.
+        other (see `formulations.sparse_arrays`), a constraint that is not linear, or a component of the
+        model that is none, such as a Disjunction.
 
     Examples
     --------
@@ -151,6 +152,25 @@ def line_names(
     return row_names, column_names
 
 
+def check_components(model: Any) -> None:
+    """Refuse a Pyomo model that says more than rows and bounds: with active components that Pyomo's own writers do not know."""
+    pyo, known = package("pyomo.environ"), package("pyomo.repn.util")
+    port, external = package("pyomo.network").Port, package("pyomo.core.base").ExternalFunction
+    valid = {pyo.Block, pyo.Constraint, pyo.Var, pyo.Param, pyo.Expression, pyo.Set, pyo.RangeSet, port, external}
+    _, others = known.categorize_valid_components(model, active=True, valid=valid, targets={pyo.Suffix, pyo.Objective})
+    for kind, components in others.items():
+        raise InvalidInputError(
+            f"the model has the {kind.__name__} {components[0].name}, which says more than rows and bounds; turn it into "
+            "linear constraints (pyomo.environ.TransformationFactory, for example 'gdp.bigm'), or deactivate it"
+        )
+    for variable in model.component_data_objects(pyo.Var, active=True):
+        if not (variable.fixed or variable.is_continuous() or variable.is_integer()):
+            raise InvalidInputError(
+                f"{variable.name} has the domain {variable.domain}, neither an interval nor all integers in one, which rows and "
+                "bounds do not say; use binary variables"
+            )
+
+
 def linear_terms(constraint: Any) -> tuple[list[tuple[Any, Any]], Any]:
     """The variables of a Pyomo constraint with their coefficients, and its constant."""
     from pyomo.repn import generate_standard_repn
@@ -206,6 +226,7 @@ def _of_model(model: Any) -> tuple[sparse.csc_array, list[str], list[str]]:
     not looked at.
     """
     pyo = package("pyomo.environ")
+    check_components(model)
     variables = [v for v in model.component_data_objects(pyo.Var, active=True) if not v.fixed]
     place = {id(v): k for k, v in enumerate(variables)}
     names, row, column, value = [], [], [], []

@@ -48,11 +48,10 @@ def explained(model: Any, failed: SolverFailedError, seconds: float = math.inf) 
     seconds
         to look for a conflict; what is not shown to be without points by then counts as having some.
     """
-    pyo, ends = package("pyomo.environ"), time.perf_counter() + seconds
-    from formulations.models.reading import own_rows
+    ends = time.perf_counter() + seconds
+    from formulations.models.reading import columns_and_rows, own_rows
 
-    rows = [c for component in model.component_objects(pyo.Constraint) for c in component.values()]
-    variables = [v for component in model.component_objects(pyo.Var) for v in component.values()]
+    variables, rows = columns_and_rows(model)
     fixed = {len(rows) + j: v for j, v in enumerate(variables) if v.fixed}
     program = _with_free_variables(model, list(fixed.values()))
     place = {id(row): k for k, row in enumerate(rows)}
@@ -308,7 +307,7 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf, solver: str = "hi
     """
     pyo = package("pyomo.environ")
 
-    from formulations.models import standard_form
+    from formulations.models.reading import columns_and_rows, standard_form
 
     if not hasattr(model, "component_data_objects"):
         raise InvalidInputError(
@@ -329,8 +328,7 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf, solver: str = "hi
         answer = highs(program, time_limit=time_limit)
     except SolverFailedError as error:
         raise explained(model, error, max(PARAMS.conflict_seconds, time_limit)) from error
-    variables = [v for component in model.component_objects(pyo.Var) for v in component.values()]
-    rows = [c for component in model.component_objects(pyo.Constraint) for c in component.values()]
+    variables, rows = columns_and_rows(model)
     if answer.x is not None:
         for variable, value in zip(variables, answer.x.tolist(), strict=True):
             if not variable.fixed:
@@ -345,6 +343,7 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf, solver: str = "hi
 def _by_another(model: Any, program: LinearProgram, name: str) -> LinearAnswer:
     """The point of a solver that Pyomo knows by name."""
     pyo = package("pyomo.environ")
+    from formulations.models.reading import columns_and_rows
 
     engine = pyo.SolverFactory(name)
     if not engine.available(exception_flag=False):
@@ -355,5 +354,5 @@ def _by_another(model: Any, program: LinearProgram, name: str) -> LinearAnswer:
         ended = str(error)
     if ended != "optimal":
         raise explained(model, SolverFailedError(f"{name} ended with {ended}"), PARAMS.conflict_seconds)
-    x = np.array([v.value or 0.0 for v in model.component_data_objects(pyo.Var)], dtype=np.float64)
+    x = np.array([v.value or 0.0 for v in columns_and_rows(model)[0]], dtype=np.float64)
     return linear_answer(program, StopReason.CONVERGED, x, None, iterations=0.0, seconds=0.0)
