@@ -198,9 +198,14 @@ def _extreme_closure(
     paid[problem.head[keep[problem.tail]]] = True
     allowed = free & ~keep
     allowed[problem.tail[~paid[problem.head]]] = False
-    # a subtree below a kept split is a tree of its own
-    parent = np.where(keep[problem.parent], np.int32(-1), problem.parent)
-    return keep | best_tree_closures(parent, gain, allowed, "largest")[0]
+    return extended(problem.parent, gain, keep, allowed, "largest")
+
+
+def extended(
+    parent: NDArray[np.int32], gain: NDArray[Any], keep: NDArray[np.bool_], allowed: NDArray[np.bool_], ties: Ties
+) -> NDArray[np.bool_]:
+    """`keep` and the best closure of the allowed splits beside it; what is below a kept split is a tree of its own."""
+    return keep | best_tree_closures(np.where(keep[parent], np.int32(-1), parent), gain, allowed, ties)[0]
 
 
 def _joined_where_lambdas_fall(sequence: PartSequence, label: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -32,7 +32,7 @@ from formulations.stored_arrays import fingerprint
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective, fitting_objective
 from solvers.closures.subproblem import ParametricSubproblem, small_subproblem
-from solvers.closures.tree_pass import best_tree_closures
+from solvers.path.guess import extended
 from solvers.path.params import PathParams
 from solvers.path.part_files import FoundInPart, PartFiles
 from solvers.price_sharing.checkpoint import Scores
@@ -232,13 +232,8 @@ class LargePart:
         charged = rows.charges(np.zeros(rows.remaining.nodes.size, dtype=np.float32)) > 0
         allowed[rows.remaining.nodes[charged]] = False
         allowed &= problem.numbers.evaluation == 0
-        # a subtree below a split that stays is a tree of its own
-        kept = kept | best_tree_closures(np.where(kept[parent], np.int32(-1), parent), gain, allowed, how.ties)[0]
-        if how.ties == "largest":
-            return kept
-        stays = self.inner.kept
-        below = np.where(stays[parent], np.int32(-1), parent)
-        return stays | best_tree_closures(below, gain, kept & ~stays, how.ties)[0]
+        kept, stays = extended(parent, gain, kept, allowed, how.ties), self.inner.kept
+        return kept if how.ties == "largest" else extended(parent, gain, stays, kept & ~stays, how.ties)
 
     def _end(self, kept: NDArray[np.bool_]) -> Optimum | None:
         """The end that keeps these splits."""
