@@ -39,8 +39,8 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
+from prunemodels.evaluation.evaluate import PARAMS
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.params import PARAMS
 from prunemodels.evaluation.path_sweeps import by_falling_end
 from prunemodels.solving import solve
 from prunemodels.statements.mean_bounds import Method, effective_rows, upper_bound

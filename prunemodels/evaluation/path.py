@@ -46,8 +46,7 @@ from formulations.instance.routing import features_of, n_examples
 from formulations.instance.tree_loss import check_counts
 from formulations.long_steps import interruption_as_error, timed_step
 from formulations.shown import Card, Shown, rate, spread
-from prunemodels.evaluation.evaluate import in_chunks, rows_in_turn
-from prunemodels.evaluation.params import PARAMS
+from prunemodels.evaluation.evaluate import PARAMS, in_chunks, rows_in_turn
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns

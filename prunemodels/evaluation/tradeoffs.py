@@ -29,8 +29,8 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, error_name
+from prunemodels.evaluation.evaluate import PARAMS
 from prunemodels.evaluation.held_out import held_out_changes, on_other_rows
-from prunemodels.evaluation.params import PARAMS
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.solving import solve
 from prunemodels.statements.change import HeldOutChange

@@ -3,7 +3,7 @@
 from prunemodels.plots.choice import plot_budget as plot_budget, plot_choice as plot_choice
 from prunemodels.plots.curves import plot_curves as plot_curves
 from prunemodels.plots.cut import closure_graph as closure_graph, plot_cut as plot_cut
-from prunemodels.plots.exits import plot_exits as plot_exits
+from prunemodels.plots.curves import plot_exits as plot_exits
 from prunemodels.plots.history import plot_columns as plot_columns, plot_gaps as plot_gaps, plot_history as plot_history
 from prunemodels.plots.trees import plot_levels as plot_levels
 from prunemodels.plots.matrices import plot_decomposition as plot_decomposition, plot_matrix as plot_matrix

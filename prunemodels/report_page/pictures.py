@@ -18,7 +18,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from prunemodels.plots.exits import colours_of, draw_bars, draw_items, draw_policies
+from prunemodels.plots.curves import colours_of, draw_bars, draw_items, draw_policies
 from prunemodels.plots.picture import (
     BLACK,
     BLUE,

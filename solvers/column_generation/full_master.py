@@ -28,7 +28,7 @@ from solvers.column_generation.params import ColumnParams
 from solvers.column_generation.pricing import TreePruning
 from solvers.programs.engines.answer import exponent_of, scaled, unscaled
 from solvers.programs.engines.highs import run_highs
-from solvers.programs.params import PARAMS
+from solvers.programs.stoppable import PARAMS
 
 
 class GrowingProgram:

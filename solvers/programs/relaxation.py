@@ -15,9 +15,8 @@ from formulations.programs.linear_program import LinearProgram, Named
 from formulations.programs.matrix import MATRICES
 from solvers.programs.engines import LINEAR_ENGINES
 from solvers.programs.engines.answer import LinearAnswer, LinearEngine
-from solvers.programs.params import PARAMS
 from solvers.programs.rounding import is_integral
-from solvers.programs.stoppable import Given, program_nonzeros, stoppable
+from solvers.programs.stoppable import PARAMS, Given, program_nonzeros, stoppable
 
 
 @dataclass(frozen=True, eq=False)

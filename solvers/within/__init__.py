@@ -5,9 +5,8 @@ Every engine for a budget is a `formulations.answers.limited_solution.LimitedSol
 
 from formulations.answers.limited_solution import LimitedSolver
 from solvers.engine import Engine
-from solvers.within.by_path import relaxed_optimum, solve_lp1
+from solvers.within.by_path import brute_force_budget, relaxed_optimum, solve_lp1
 from solvers.within.by_programs import integer_program_within, linear_program_within, pyomo_within
-from solvers.within.listing import brute_force_budget
 from solvers.within.solve import METHODS, best_breakpoint, best_within, exact_budget, solve_limits
 
 BUDGET_ENGINES: dict[str, Engine[LimitedSolver]] = {

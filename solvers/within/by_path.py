@@ -1,4 +1,4 @@
-"""Budgets answered by the path alone: the best breakpoint, LP1's relaxation, and the room that a budget leaves.
+"""Budgets answered without a search: by the path alone, with LP1's relaxation, or by listing the prunings of a small forest.
 
 The path's rows k have falling costs, and lambda_k is the breakpoint between the rows k and k + 1. Then
 
@@ -25,6 +25,8 @@ components are the strongly connected components of (3) and (4). Each purchase h
 component of one of its users. A component is worth 0 at lambda*, given those that it needs, so its gain tells its cost:
 
     cost of a component  =  gain of its splits / lambda*                                                                     (5)
+
+Of a small forest all prunings can be listed instead: the reference for all engines, and the end of tiny searches.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -45,12 +48,13 @@ from formulations.answers.limited_solution import Chain, LimitedSolution, LP1Rel
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import Status, StopReason
-from formulations.arguments import checked
+from formulations.arguments import Seconds, checked, checking
 from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Limit, limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from formulations.long_steps import interruption_as_error
+from solvers.brute_force import all_prunings, count_prunings
 from solvers.closures.cut import best_closure
 from solvers.closures.subproblem import ParametricSubproblem, open_part
 from solvers.closures.tree_pass import subtree_sums
@@ -284,3 +288,37 @@ def _chain(components: Components, room: int) -> tuple[list[int], int]:
     while too_dear:
         add(heapq.heappop(too_dear)[1], too_dear, 1)
     return order, fits
+
+
+def best_allowed(problem: PruningProblem, allowed: Callable[[Pruning], bool]) -> Pruning | None:
+    """The pruning of most gain that is allowed, of several the cheapest, then the smallest; None if none is.
+
+    Parameters
+    ----------
+    allowed
+        called with prunings, the most gainful first, until it says yes.
+    """
+    every = all_prunings(problem)
+    for k in np.lexsort((every.kept.sum(axis=1), every.cost, -every.gain)):
+        pruning = Pruning(problem, every.kept[k])
+        if allowed(pruning):
+            return pruning
+    return None
+
+
+@checking
+def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf) -> LimitedSolution:
+    """The best pruning of a small forest within the budget; among equally good ones the cheapest, then the smallest.
+
+    Raises
+    ------
+    InvalidInputError
+        for forests with more than a million prunings, and for a budget that is negative or not a number.
+    """
+    started = time.perf_counter()
+    limit = limit_of_mean_cost(problem, budget)
+    pruning = best_allowed(problem, lambda found: found.exact_cost <= limit)
+    assert pruning is not None, "the forest of single leaves costs nothing"
+    relaxation = relaxed_optimum(path_of(problem, None), limit)
+    stats = {"seconds": time.perf_counter() - started, "prunings": float(count_prunings(problem.ensemble))}
+    return budget_solution(problem, limit, pruning, error_of(pruning), relaxation, stats=stats)

@@ -54,10 +54,9 @@ from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.engines.answer import LinearAnswer
 from solvers.programs.engines.highs import MOST_NODES, highs
 from solvers.programs.linear_program import solve_model
-from solvers.programs.params import PARAMS
 from solvers.programs.relaxation import engine_named, program_of
 from solvers.programs.rounding import program_stats
-from solvers.programs.stoppable import Given, program_nonzeros, stoppable
+from solvers.programs.stoppable import PARAMS, Given, program_nonzeros, stoppable
 from solvers.within.by_path import budget_solution, raised, rounded_down
 
 

@@ -28,9 +28,8 @@ from formulations.programs.limit_rows import LimitRows, limit_rows
 from solvers.brute_force import count_prunings
 from solvers.path.pruning_path import OutOfTime, PathOptions, divide_and_conquer
 from solvers.within.brackets import improve
-from solvers.within.by_path import error_of, gap_of, path_of, raised, relaxed_optimum, row_within
+from solvers.within.by_path import best_allowed, error_of, gap_of, path_of, raised, relaxed_optimum, row_within
 from solvers.within.core import Rates
-from solvers.within.listing import best_allowed
 from solvers.within.oracle import LagrangianOracle
 from solvers.within.params import Effort
 from solvers.within.proof import Prover, TooLargeProof, proof_multipliers, proof_of, search_window

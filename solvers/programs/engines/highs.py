@@ -35,8 +35,7 @@ from solvers.programs.engines.answer import (
     scaled,
     unscaled,
 )
-from solvers.programs.params import PARAMS
-from solvers.programs.stoppable import interruptible, linear_nonzeros, stoppable
+from solvers.programs.stoppable import PARAMS, interruptible, linear_nonzeros, stoppable
 
 LARGEST_ENTRY = 1e15
 """HiGHS refuses programs with larger entries."""

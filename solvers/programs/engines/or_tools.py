@@ -34,8 +34,7 @@ from solvers.programs.engines.answer import (
     scaled,
     unscaled,
 )
-from solvers.programs.params import PARAMS
-from solvers.programs.stoppable import interruptible, linear_nonzeros, stoppable
+from solvers.programs.stoppable import PARAMS, interruptible, linear_nonzeros, stoppable
 
 
 @stoppable(linear_nonzeros, PARAMS.most_nonzeros, no_answer)

@@ -18,8 +18,8 @@ from formulations import PruningPath, PruningProblem
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from formulations.instance import usage
 from prunemodels.evaluation import path as path_evaluation
+from prunemodels.evaluation.evaluate import EvaluationParams
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.params import EvaluationParams
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.statements.mean_bounds import standard_error
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, way, with_usage

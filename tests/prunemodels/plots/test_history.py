@@ -20,7 +20,7 @@ import prunemodels as pm
 from formulations import Solver
 from formulations.instance.papers import ERRORS, two_trees
 from prunemodels.cascades.evaluation import stops_of
-from prunemodels.plots.exits import plot_exits
+from prunemodels.plots.curves import plot_exits
 from prunemodels.plots.history import plot_columns, plot_gaps, plot_history
 from prunemodels.plots.picture import DRAWING
 from prunemodels.plots.trees import NEVER_KEPT, plot_levels
