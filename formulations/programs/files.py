@@ -16,10 +16,12 @@ A constant in the objective means other things to other solvers: CBC drops it fr
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -85,7 +87,7 @@ def write_program(lp: LinearProgram, path: str | Path) -> None:
 def read_program(path: str | Path) -> LinearProgram:
     """Read a program with HiGHS, names by (1), rows and columns in the file's order, a last column by (2) as the offset.
 
-    A maximisation becomes a minimisation.
+    A maximisation becomes a minimisation. What HiGHS warns of is passed on as a RuntimeWarning.
 
     Parameters
     ----------
@@ -112,12 +114,19 @@ def read_program(path: str | Path) -> LinearProgram:
     file = Path(path)
     contents = _contents(file, _ending(file))
     solver = highspy.Highs()
-    solver.silent()
-    try:
-        read, why = solver.readModel(str(file)), "HiGHS cannot read it"
-    except Exception as error:  # HiGHS raises what its parser meets
-        read, why = highspy.HighsStatus.kError, str(error)
-    if read != highspy.HighsStatus.kOk:
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        solver.setOptionValue("log_to_console", False)
+        solver.setOptionValue("log_file", str(log))
+        try:
+            read, why = solver.readModel(str(file)), ""
+        except Exception as error:  # HiGHS raises what its parser meets
+            read, why = highspy.HighsStatus.kError, str(error)
+        solver.silent()
+        said = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+    told = [line.partition(":")[2].strip() for line in said if line.startswith(("WARNING:", "ERROR:")) and str(file) not in line]
+    if read == highspy.HighsStatus.kError:
+        why = "; ".join([why, *told]).strip("; ") or "HiGHS cannot read it"
         raise BrokenFileError(f"{file} is no linear program in the format of its ending; {why}")
     lp = solver.getLp()
     program = _program_of(lp, maximised=contents.maximised)
@@ -126,11 +135,20 @@ def read_program(path: str | Path) -> LinearProgram:
     extra = sorted(set(found.columns) - set(contents.columns))
     if extra:
         raise BrokenFileError(f"{file} names {extra[0]!r} among bounds or integers, but no row and no objective has it")
+    for name in contents.binary:
+        k = found.columns.index(name)
+        if program.lower[k] < 0 or program.upper[k] > 1:
+            raise BrokenFileError(
+                f"{file} calls {name!r} binary and bounds it by {program.lower[k]:g} and {program.upper[k]:g}; drop one of them"
+            )
     if found != contents:
         raise BrokenFileError(
             f"{file} has {contents.rows} rows, {len(contents.columns)} columns and {contents.entries} entries, HiGHS reads "
-            f"{found.rows}, {len(found.columns)} and {found.entries}; rename its rows and columns to letters and digits"
+            f"{found.rows}, {len(found.columns)} and {found.entries}; "
+            + ("; ".join(told) or "rename its rows and columns to letters and digits")
         )
+    if told:
+        warnings.warn(f"{file}: HiGHS reads it, but warns: {'; '.join(told)}", RuntimeWarning, stacklevel=3)
     return _without_constant(program)
 
 

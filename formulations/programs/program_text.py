@@ -1,16 +1,17 @@
 r"""The text of .lp and .mps files, checked beside HiGHS, which passes over much that is wrong.
 
 It drops text in front of the first section, entries of rows that do not exist and values that are no numbers; it takes two names
-side by side for a sum, a bound of an unknown variable for a new variable, ``OBJSENSE MAXIMIZE`` for a minimisation, and names
-with blanks for others. A check of the matrix that remains would be one of another program. So a file is read where every word of
-it can be accounted for.
+side by side for a sum, a bound of an unknown variable for a new variable, ``OBJSENSE MAXIMIZE`` for a minimisation, names with
+blanks for others, the first of two costs or right-hand sides for both, and ranges in front of right-hand sides for others. A
+check of the matrix that remains would be one of another program. So a file is read where every word of it can be accounted for.
 
 An .lp file has the sections
 
     minimize  [label:] terms        subject to  {[label:] terms  sense  number}        [bounds | general | binary]*  end
 
-in which a term is a sign, perhaps a number, and a name; constants stand in the objective only. An .mps file is in the free
-format: lines of fields between blanks, section names at the beginning of lines.
+in which a term is a sign, perhaps a number, and a name; constants stand in the objective only; HiGHS also writes an empty section
+of semi-continuous variables. An .mps file is in the free format: lines of fields between blanks, section names at the beginning
+of lines.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ class WrongTextError(ValueError):
 
 @dataclass(frozen=True)
 class Contents:
-    """Number of rows, names of the columns as they come, number of entries other than 0, whether the objective is maximised."""
+    """Number of rows, names of the columns as they come, number of entries other than 0, whether the objective is maximised, and
+    the variables that are called binary.
+    """
 
     rows: int
     columns: list[str]
     entries: int
     maximised: bool
+    binary: tuple[str, ...] = ()
 
 
 def contents_of(text: str, ending: str) -> Contents:
@@ -57,19 +61,22 @@ _COST = rf"(?:{_TERM}|{_NUMBER})"
 
 _GRAMMAR = {
     "objective": rf"\s*{_LABEL}(?:\s*[+-]?\s*{_COST}(?:\s*[+-]\s*{_COST})*+)?\s*",
-    "rows": rf"(?:\s*{_LABEL}(?:\s*[+-]?\s*{_TERM}(?:\s*[+-]\s*{_TERM})*+|\s*0)\s*{_SENSE}\s*{_SIDE}(?!\S))*+\s*",
+    "rows": rf"(?:\s*(?:{_LABEL}(?:\s*[+-]?\s*{_TERM}(?:\s*[+-]\s*{_TERM})*+|\s*0)|{_NAME}\s*:)"
+    rf"\s*{_SENSE}\s*{_SIDE}(?!\S))*+\s*",
     "bounds": rf"(?:\s*(?:{_SIDE}\s*{_SENSE}\s*{_NAME}(?:\s*{_SENSE}\s*{_SIDE}(?!\S))?"
     rf"|{_NAME}\s*(?:{_SENSE}\s*{_SIDE}(?!\S)|free(?!\S))))*+\s*",
     "names": rf"(?:\s+{_NAME})*+\s*",
+    "nothing": r"\s*",
 }
 """What each section of an .lp file consists of."""
 
 _SECTION = re.compile(
     r"(?<!\S)(?:(?P<objective>min(?:imi[sz]e|imum)?|max(?:imi[sz]e|imum)?)|(?P<rows>subject\s+to|such\s+that|st\.?|s\.t\.):?"
-    r"|(?P<bounds>bounds?)|(?P<names>gen(?:erals?)?|int(?:egers?)?|bin(?:ary|aries)?)|(?P<other>semi\S*|semis?|sos\d?|sec)"
+    r"|(?P<bounds>bounds?)|(?P<names>gen(?:erals?)?|int(?:egers?)?|bin(?:ary|aries)?)|(?P<nothing>semi\S*|sec)|(?P<other>sos\d?)"
     r"|(?P<end>end))(?!\S)",
     re.IGNORECASE,
 )
+_SIGNED_TERM = re.compile(rf"([+-]?)\s*(?:({_NUMBER})\s*+)?({_NAME})", re.IGNORECASE)
 _NUMBER_NAME = re.compile(rf"{_SENSE}\s*{_SIDE}|{_NAME}\s*:|(?:({_NUMBER})\s*+)?({_NAME})|{_NUMBER}", re.IGNORECASE)
 
 
@@ -94,16 +101,31 @@ def _contents_of_lp(text: str) -> Contents:
             why = f"; {number[0]!r} is a number there, rename the variable" if number else ""
             raise WrongTextError(f"it cannot be read from {rest!r} on, in the section {mark[0]!r}{why}")
     # what the objective and the rows have
-    columns = dict.fromkeys(name for _, name in _NUMBER_NAME.findall(parts[0]) if name)
-    terms = [(number, name) for number, name in _NUMBER_NAME.findall(parts[1]) if name]
-    columns |= dict.fromkeys(name for _, name in terms)
-    entries = sum(not number or float(number) != 0 for number, _ in terms)
-    return Contents(len(re.findall(_SENSE, parts[1])), list(columns), entries, marks[0][0].lower().startswith("max"))
+    cost = [name for _, name in _NUMBER_NAME.findall(parts[0]) if name]
+    columns = dict.fromkeys(cost)
+    if len(columns) < len(cost):
+        raise WrongTextError(
+            f"the objective has {next(name for name in columns if cost.count(name) > 1)!r} twice; add up its costs"
+        )
+    rows = [
+        [(float(number or 1) * (-1) ** minus.count("-"), name) for minus, number, name in _SIGNED_TERM.findall(row)]
+        for row in re.split(rf"{_SENSE}\s*{_SIDE}", re.sub(rf"{_NAME}\s*:", " ", parts[1]), flags=re.IGNORECASE)
+    ]
+    entries = 0
+    for terms in rows:
+        total = dict.fromkeys((name for _, name in terms), 0.0)
+        for number, name in terms:
+            total[name] += number
+        columns |= dict.fromkeys(total)
+        entries += sum(number != 0 for number in total.values())
+    binary = [part for mark, part in zip(marks, parts, strict=False) if mark[0].lower().startswith("bin")]
+    maximised = marks[0][0].lower().startswith("max")
+    return Contents(len(re.findall(_SENSE, parts[1])), list(columns), entries, maximised, tuple(" ".join(binary).split()))
 
 
-_MPS_NUMBER = re.compile(rf"[+-]?(?:{_NUMBER}|inf(?:inity)?)", re.IGNORECASE)
-_MPS_ENTRY = re.compile(rf"[+-]?{_NUMBER}")
-_MPS_SECTIONS = {"NAME": 3, "OBJSENSE": 2, "ROWS": 1, "COLUMNS": 1, "RHS": 1, "RANGES": 1, "BOUNDS": 1, "ENDATA": 1}
+_MPS_ENTRY = re.compile(rf"[+-]?{_NUMBER.replace('[eE]', '[eEdD]')}")
+_MPS_NUMBER = re.compile(rf"{_MPS_ENTRY.pattern}|[+-]?inf(?:inity)?", re.IGNORECASE)
+_MPS_SECTIONS = {"NAME": 999, "OBJSENSE": 2, "ROWS": 1, "COLUMNS": 1, "RHS": 1, "RANGES": 1, "BOUNDS": 1, "ENDATA": 1}
 """The sections of an .mps file, and the most words of their headers."""
 
 RESERVED = ("NAME", "OBJSENSE")
@@ -121,6 +143,8 @@ class _Mps:
         self.columns: dict[str, None] = {}
         self.column, self.entered, self.entries = "", set[str](), 0
         self.maximised = False
+        self.numbered: dict[str, set[str]] = {"RHS": set(), "RANGES": set()}  # rows that have a number there
+        self.sets: dict[str, str] = {}  # the name of the set of numbers in each section
 
     def contents(self, text: str) -> Contents:
         """Of all lines."""
@@ -128,7 +152,7 @@ class _Mps:
             if line.startswith("*") or not (fields := line.split()):
                 continue
             try:
-                if line[0].isspace():
+                if line[0].isspace() or (self.section == "OBJSENSE" and fields[0].upper() in _SENSES):
                     self.data(fields)
                 else:
                     self.header(fields)
@@ -143,6 +167,8 @@ class _Mps:
         name = fields[0].upper()
         if self.section == "ENDATA" or name in self.seen or len(fields) > _MPS_SECTIONS.get(name, 0):
             raise WrongTextError(f"{' '.join(fields)[:40]!r} is no section of a linear program that can stand here")
+        if name == "RHS" and "RANGES" in self.seen:
+            raise WrongTextError("RANGES stand before RHS, where HiGHS reads other ranges; exchange the sections")
         self.section = name
         self.seen.add(name)
         if name == "OBJSENSE" and fields[1:]:
@@ -162,14 +188,17 @@ class _Mps:
             case "COLUMNS", [_, *pairs] if len(pairs) in (2, 4):
                 self._entries(fields[0], pairs)
             case "RHS" | "RANGES", _ if len(fields) in (2, 3, 4, 5):
-                _not_called_like(self.rows, fields[: len(fields) % 2])
-                self._pairs(fields[len(fields) % 2 :], _MPS_NUMBER)
+                names, pairs = fields[: len(fields) % 2], fields[len(fields) % 2 :]
+                _not_called_like(self.rows, names)
+                self._pairs(pairs, _MPS_NUMBER)
+                self._once(names, pairs[::2])
             case "BOUNDS", ["UP" | "LO" | "FX" | "LI" | "UI", *names, number] if _MPS_NUMBER.fullmatch(number):
                 self._bounded(names)
             case "BOUNDS", ["MI" | "PL" | "FR" | "BV", *names]:
                 self._bounded(names[:2])  # a number behind them means nothing
             case _:
-                raise WrongTextError(f"{' '.join(fields)[:40]!r} is no line of the section {self.section!r}")
+                blanks = "; names in such files have no blanks" if len(fields) > 2 and self.section in ("ROWS", "COLUMNS") else ""
+                raise WrongTextError(f"{' '.join(fields)[:40]!r} is no line of the section {self.section!r}{blanks}")
 
     def _entries(self, column: str, pairs: list[str]) -> None:
         """Entries of a column, which stand side by side."""
@@ -183,7 +212,7 @@ class _Mps:
             if row in self.entered:
                 raise WrongTextError(f"the column {column!r} has two entries in the row {row!r}")
             self.entered.add(row)
-            self.entries += not self.rows[row] and float(value) != 0
+            self.entries += not self.rows[row] and float(re.sub("[dD]", "e", value)) != 0
 
     def _pairs(self, pairs: list[str], number: re.Pattern[str]) -> None:
         """Names of rows, each with a number."""
@@ -192,6 +221,16 @@ class _Mps:
                 raise WrongTextError(f"there is no row {row!r}")
             if number.fullmatch(value) is None:
                 raise WrongTextError(f"{value[:40]!r} is no finite number")
+
+    def _once(self, names: list[str], rows: list[str]) -> None:
+        """Refuse what HiGHS passes over without a word: a second number of a row, and a second set."""
+        name, section = " ".join(names), self.section
+        if self.sets.setdefault(section, name) != name:
+            raise WrongTextError(f"{section} has two sets, {self.sets[section]!r} and {name!r}; keep the one that counts")
+        for row in rows:
+            if row in self.numbered[section]:
+                raise WrongTextError(f"the row {row!r} has two numbers in {section}; keep the one that counts")
+            self.numbered[section].add(row)
 
     def _bounded(self, names: list[str]) -> None:
         """Perhaps the name of a set, and that of a column."""
