@@ -125,7 +125,8 @@ def _by_shares(
     ]
 
     def payment(h: int, k: int) -> Exact:
-        return ratios[k].numerator * units[k].dual * shares.total[h]
+        paid = ratios[k].numerator * units[k].dual * shares.total[h]
+        return paid.numerator if paid.denominator == 1 else paid  # sums of integers are much faster
 
     _check_forever(recount, shares.purchase_level, len(ratios))
     return PathEvidence(path, recount, level, shares.purchase_level, payment, units, [Fraction(0)] * len(points), gaps)
@@ -285,7 +286,8 @@ def check_whole_numbers(recount: Recount) -> None:
         raise Refuted("the instance has no integers, with units above 0, that shares could be counted in")
     gain, cost = numbers.gain_unit / recount.error_unit, numbers.price_unit / recount.cost_unit
     for h in recount.splits:
-        if int(numbers.gain[h]) * gain != recount.gain(h) or int(numbers.evaluation[h]) * cost != recount.evaluation[h]:
+        same = int(numbers.gain[h]) * gain.numerator == recount.gain(h) * gain.denominator
+        if not same or int(numbers.evaluation[h]) * cost.numerator != recount.evaluation[h] * cost.denominator:
             raise Refuted(f"the instance's integers of split {h} are not its gain and its price of evaluation")
     pairs = set(zip(recount.weight.tolist(), numbers.weight.tolist(), strict=True)) | {
         (recount.total, int(numbers.weight.sum(dtype=object)))

@@ -12,6 +12,7 @@ By (2) the shares of a purchase add up to S, and moves change no sum. It remains
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from numbers import Integral, Rational
@@ -61,7 +62,7 @@ class Shares:
                 raise Refuted(f"the prices of all purchases, times 2^{self.bits}, are 2^{MOST_BITS} or more")
             if shared.any():
                 self._divide(m, np.where(shared, weight, 0) * price, at, last)
-        moved = self._moves.made(self.bits)
+        moved = self._moves.made(self.bits, level.tolist())
         self.total: dict[int, Exact] = {h: int(self._sums[h]) + moved.get(h, 0) for h in recount.splits}
 
     def _divide(self, item: int, prices: NDArray[np.int64], at: NDArray[np.int64], last: NDArray[np.int64]) -> None:
@@ -111,7 +112,7 @@ class _Moves:
             raise Refuted("the moves' purchases, givers, takers and amounts are not equally many")
         ends = np.concatenate([self._giver, self._taker])
         self._arcs = np.unique(np.tile(self._purchase, 2) * n_nodes + ends)
-        self._share: dict[int, Exact] = {}
+        self._share: dict[int, int] = {}
 
     def of_purchases(self, part: slice) -> NDArray[np.bool_]:
         """Which purchases of a part have moves."""
@@ -127,22 +128,30 @@ class _Moves:
         for a, s in zip(arc[named].tolist(), share[named].tolist(), strict=True):
             self._share[a] = self._share.get(a, 0) + s
 
-    def made(self, bits: int) -> dict[int, Exact]:
+    def made(self, bits: int, level: list[int]) -> dict[int, Exact]:
         """What each split takes, less what it gives, in 2^-bits integer prices, after checking that no share gets negative."""
-        taken: dict[int, Exact] = {}
-        moves = zip(self._purchase.tolist(), self._giver.tolist(), self._taker.tolist(), self._amount, strict=True)
-        for j, giver, taker, amount in moves:
-            for h, change in ((giver, -amount * 2**bits), (taker, amount * 2**bits)):
+        # amounts as whole multiples of a unit for each level, because sums of fractions are slow
+        amounts, givers = [amount * 2**bits for amount in self._amount], self._giver.tolist()
+        finer: dict[int, int] = {}
+        for giver, amount in zip(givers, amounts, strict=True):
+            finer[level[giver]] = math.lcm(finer.get(level[giver], 1), amount.denominator)
+        # what each split takes in each purchase, and in all
+        changed: dict[int, int] = {}
+        taken: dict[int, int] = {}
+        for j, giver, taker, amount in zip(self._purchase.tolist(), givers, self._taker.tolist(), amounts, strict=True):
+            whole = amount.numerator * (finer[level[giver]] // amount.denominator)
+            for h, change in ((giver, -whole), (taker, whole)):
                 arc = j * self._n + h
                 if arc not in self._share:
                     raise Refuted(f"a move names split {h}, which pays no part of purchase {j}")
-                self._share[arc] += change
+                changed[arc] = changed.get(arc, 0) + change
                 taken[h] = taken.get(h, 0) + change
-        for arc, share in self._share.items():
-            if share < 0:
-                j, h = divmod(arc, self._n)
+        # users of one purchase who pay for it have one level
+        for arc, change in changed.items():
+            j, h = divmod(arc, self._n)
+            if self._share[arc] * finer[level[h]] + change < 0:
                 raise Refuted(f"after the moves the share of split {h} in purchase {j} is negative")
-        return taken
+        return {h: Fraction(amount, finer[level[h]]) for h, amount in taken.items()}
 
 
 def highest_users(recount: Recount, item: int, rank: NDArray[np.int64]) -> NDArray[np.int64]:
