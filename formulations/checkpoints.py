@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,21 @@ def hidden_name(place: Path, kind: str) -> Path:
         short = hashlib.sha256(os.fsencode(place.name)).hexdigest()[:32]
         name = f".{short}.{kind}{place.suffix if len(os.fsencode(place.suffix)) < LONGEST_NAME // 2 else ''}"
     return place.with_name(name)
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """A hidden file that takes the place of `path` when the block ends without an error: no one ever finds half of it."""
+    partial = hidden_name(path, "partial")
+    try:
+        with partial.open("wb") as handle:
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.replace(partial, path)
+    finally:
+        with suppress(OSError):
+            partial.unlink()
 
 
 class FileLock:
@@ -124,18 +139,11 @@ class Checkpoint:
         BrokenFileError
             where the file cannot be written.
         """
-        partial = hidden_name(self.path, "partial")
         try:
-            with partial.open("wb") as handle:
+            with written_whole(self.path) as handle:
                 np.savez(handle, allow_pickle=False, owner=self.owner, figures=json.dumps(figures), **arrays)
-                handle.flush()
-                os.fsync(handle.fileno())
-            os.replace(partial, self.path)
         except OSError as error:
             raise BrokenFileError(f"checkpoint: cannot write {self.path}: {error.strerror or error}") from error
-        finally:
-            with suppress(OSError):
-                partial.unlink()
 
     @contextmanager
     def stored(self) -> Iterator[Stored | None]:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.arguments import checked
+from formulations.checkpoints import written_whole
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.extras import package
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
@@ -43,7 +44,7 @@ Text = NDArray[Any]
 
 @checked
 def write_program(lp: LinearProgram, path: str | Path) -> None:
-    """Write a program; the ending .lp or .mps chooses the format.
+    """Write a program, the whole file or none of it; the ending .lp or .mps chooses the format.
 
     The constant of the objective is the cost of a last column ``constant``, fixed at 1, so that every solver counts it.
 
@@ -76,9 +77,9 @@ def write_program(lp: LinearProgram, path: str | Path) -> None:
         name = lp.rows[int(np.argmax(two_sided))]
         raise InvalidInputError(f"row {name} has two sides, which .lp files lack; write an .mps file")
     try:
-        with file.open("w", encoding="ascii", newline="\n") as out:
+        with written_whole(file) as out:
             for text in lines(_with_constant(lp)):
-                out.write(text)
+                out.write(text.encode("ascii"))
     except OSError as error:
         raise BrokenFileError(f"cannot write {file}: {error.strerror or error}") from error
 

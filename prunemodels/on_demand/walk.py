@@ -96,15 +96,19 @@ class Walk:
         self._arrived: list[tuple[Request, Answer, list[Request]]] = []
         self._open: dict[int, Request] = {}
         self._unavailable: dict[int, Request] = {}
-        self._running = threading.Lock()
+        self._make_locks()
+
+    def _make_locks(self) -> None:
+        """One for a run, and one for each change: threads may bring answers side by side."""
+        self._running, self._changing = threading.Lock(), threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the lock, which belongs to this process."""
-        return {name: value for name, value in vars(self).items() if name != "_running"}
+        """All but the locks, which belong to this process."""
+        return {name: value for name, value in vars(self).items() if name not in ("_running", "_changing")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._running = threading.Lock()
+        self._make_locks()
 
     @contextmanager
     def _single_run(self) -> Iterator[None]:
@@ -119,8 +123,9 @@ class Walk:
 
     def result(self) -> OnDemandResult:
         """What is known now; of a walk that was broken off, what was bought, and the best guess."""
-        self._settle()
-        return self._decider.result(rounds=self.rounds, requests=self.requests, refused=self.refused)
+        with self._changing:
+            self._settle()
+            return self._decider.result(rounds=self.rounds, requests=self.requests, refused=self.refused)
 
     @property
     def finished(self) -> bool:
@@ -208,7 +213,7 @@ class Walk:
         InvalidInputError
             while the walk runs.
         """
-        with self._single_run():
+        with self._changing, self._single_run():
             return self._next(one_feature)
 
     def next_features(self) -> NDArray[np.int64]:
@@ -224,7 +229,7 @@ class Walk:
         InvalidInputError
             while the walk runs, and as long as requests are open.
         """
-        with self._single_run():
+        with self._changing, self._single_run():
             if self._open:
                 raise InvalidInputError(f"{next(iter(self._open.values()))} is open; take its answer first")
             chosen = np.full(len(self.rows), -1, dtype=np.int64)
@@ -268,7 +273,7 @@ class Walk:
         """Record the answer to a request, in one of the forms of `prunemodels.on_demand.answers.read`.
 
         A value that comes late, after the answer that it cannot be had, is taken if the same request brings it; a row that has
-        stopped without it goes on in the next run.
+        stopped without it goes on in the next run. Several threads may bring answers to different requests.
 
         Raises
         ------
@@ -278,6 +283,11 @@ class Walk:
         InvalidInputError
             for a request that was answered before, or that another walk made.
         """
+        with self._changing:
+            self._take(request, answer)
+
+    def _take(self, request: Request, answer: Any) -> None:
+        """`take`, by one thread at a time."""
         self._settle()
         made = self._open.get(request.number, self._unavailable.get(request.number))
         if made is None or made.features != request.features or not made.rows.equals(request.rows):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +14,12 @@ from scipy import io, sparse
 import prunemodels as pm
 from formulations import stored_arrays
 from formulations.instance.papers import two_trees
-from formulations.programs import program_text
+from formulations.programs import files, program_text
 from formulations.programs.matrix import MATRICES
 from proofs_checks import check_total_unimodularity
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix, paths_in_tree
 from proofs_checks.matrices.sign_matrix import read_matrix
+from prunemodels.example import problem
 from prunemodels.files.matrices import load_matrix, load_network, save_network
 from tests.loops import looped
 
@@ -287,3 +290,22 @@ def test_the_rows_of_a_program(ending, tmp_path):
     assert list(matrix.rows) == list(program.rows)
     assert list(matrix.columns) == list(program.columns)
     np.testing.assert_array_equal(matrix.dense(), program.matrix.toarray())
+
+
+@pytest.mark.parametrize("ending", ["lp", "mps"])
+def test_a_program_is_written_whole_or_not_at_all(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped in the middle, the file that was there stays, and nothing else does."""
+    program = pm.programs.solve_relaxation(problem, 0.01).program
+    place = tmp_path / f"model.{ending}"
+    pm.programs.write_program(program, place)
+    before = place.read_bytes()
+
+    def stopped(lp: object) -> Iterator[str]:
+        yield "half a file"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, f"_{ending}_text", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        pm.programs.write_program(program, place)
+    assert place.read_bytes() == before
+    assert os.listdir(tmp_path) == [place.name]

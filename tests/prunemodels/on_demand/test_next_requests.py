@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import threading
+from queue import Empty, Queue
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -59,3 +62,36 @@ def test_known_series_are_looked_up_by_their_labels():
     """The values belong to the rows that the index names, in whatever order they stand."""
     known = {f"x{f}": pd.Series([1.0, 0.0], index=["q", "p"]) for f in range(3)}
     assert OnDemandPredictor(THREE, 1, print).predict(["p", "q"], known=known).tolist() == ["class 0", "class 1"]
+
+
+def test_threads_bring_answers_side_by_side() -> None:
+    """Eight threads answer a round from one queue: each value is asked for once, and the answers are the forest's."""
+    from prunemodels.example import X_test, costs, forest
+
+    walk = OnDemandPredictor(forest, costs, max_rows=1, early_stopping=True).start(X_test.index)
+    asked, wrong = list[tuple[Any, str]](), list[BaseException]()
+
+    def serve(requests: Queue[Any]) -> None:
+        while True:
+            try:
+                request = requests.get_nowait()
+            except Empty:
+                return
+            asked.extend((row, feature) for row in request.rows for feature in request.features)
+            try:
+                walk.take(request, X_test.loc[request.rows, list(request.features)])
+            except BaseException as error:
+                wrong.append(error)
+
+    while requests := walk.next_requests():
+        queue: Queue[Any] = Queue()
+        for request in requests:
+            queue.put(request)
+        threads = [threading.Thread(target=serve, args=(queue,)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong, wrong[0]
+    assert len(asked) == len(set(asked))
+    assert np.array_equal(walk.result().predictions, forest.predict(X_test))
