@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,17 +33,12 @@ SHARE_MARGIN = 1.0 - 2.0**-30
 """Shares but the last user's are lowered by this factor, so that rounding leaves something over for that one, never a debt."""
 
 
-@dataclass(frozen=True, eq=False)
-class SharedArcs:
+class SharedArcs(NamedTuple):
     """Usage arcs at the level of their purchase, with shares."""
 
     tail: NDArray[np.int32]  # int32, shape (a,): splits
     head: NDArray[np.int64]  # int64, shape (a,): purchases, numbered as in `UsageArcs`
     share: NDArray[np.int64]  # int64, shape (a,): in 2^-bits integer prices
-
-    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-        """Tails, heads and shares."""
-        return self.tail, self.head, self.share
 
     @classmethod
     def room(cls, count: int) -> Self:
@@ -118,7 +112,7 @@ class LevelShares:
         counts = self._pass(weight, [SharedArcs.room(0)] * 2, selected)[2]
         parts = [SharedArcs.room(count) for count in counts]
         self._pass(weight, parts, selected)
-        tail, head, share = (np.concatenate(arrays) for arrays in zip(*((p.tail, p.head, p.share) for p in parts), strict=True))
+        tail, head, share = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return SharedArcs(self.nodes[tail], head, share)
 
     def _pass(
@@ -135,7 +129,7 @@ class LevelShares:
         found = [np.full((k, each), -1, dtype=np.int64) for _ in threads]
         given = remaining.blocked_usage, remaining.prices, self.own, weight, selected
         sums = zip(charge, balance, found, arcs[: len(threads)], threads, strict=True)
-        works = [partial(_share, *given, c, b, f, a.arrays(), portion) for c, b, f, a, portion in sums]
+        works = [partial(_share, *given, c, b, f, a, portion) for c, b, f, a, portion in sums]
         counts = in_threads(self.pool, works)
         for t in range(1, len(threads)):
             charge[0] += charge[t]
