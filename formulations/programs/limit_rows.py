@@ -47,7 +47,7 @@ from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.instance.limit import Limit, Meter, budget_limit, first_alike, limit_of_mean_cost, members_of, meter_of
-from formulations.instance.numbers import Numbers, common_unit
+from formulations.instance.numbers import Numbers, common_unit, exact_weights
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage_arcs import charges_of
 from formulations.programs.columns import PurchaseColumns, usage_columns
@@ -212,12 +212,8 @@ class LimitRows:
     @cached_property
     def _weight(self) -> NDArray[np.int64]:
         """The weights as integers, of arbitrary size where 64 bits do not hold their sum."""
-        weights, place = np.unique(self.problem.usage.weights, return_inverse=True)
-        decimals = [Fraction(repr(float(w))) for w in weights]
-        unit = common_unit(decimals)
-        integers = [int(d / unit) for d in decimals]
-        fits = max(integers) * self.problem.usage.n_rows < INT64_SAFE
-        return np.array(integers, dtype=np.int64 if fits else object)[place]
+        weight = exact_weights(self.problem.usage.weights).count
+        return weight.astype(np.int64) if weight.max() * weight.size < INT64_SAFE else weight
 
     @cached_property
     def _total(self) -> int:
@@ -225,16 +221,12 @@ class LimitRows:
 
     def _evaluations(self, pruning: Pruning, meter: Meter) -> list[tuple[Fraction, NDArray[np.int64]]]:
         """For every amount of a split: how many kept splits of that amount each example passes."""
-        problem, times = self.problem, dict[Fraction, NDArray[np.int64]]()
+        problem, routing, times = self.problem, self.problem.usage.routing, dict[Fraction, NDArray[np.int64]]()
         for h in np.flatnonzero(pruning.kept).tolist() if any(meter.evaluation) else []:
             a = meter.evaluation[int(problem.ensemble.feature[h])]
             if a:
                 met = times.setdefault(a, np.zeros(problem.usage.n_rows, dtype=np.int64))
-                met[
-                    problem.usage.routing.order[
-                        problem.ensemble.tree_of[h], problem.usage.routing.start[h] : problem.usage.routing.stop[h]
-                    ]
-                ] += 1
+                met[routing.order[problem.ensemble.tree_of[h], routing.start[h] : routing.stop[h]]] += 1
         return list(times.items())
 
     @cached_property
