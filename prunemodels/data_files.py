@@ -174,7 +174,8 @@ def take_column(table: pd.DataFrame, column: str, option: str, source: str) -> N
     empty = np.flatnonzero(table[column].isna())
     if empty.size:
         raise InvalidInputError(
-            f"{option}: {row_of(source, empty[0])}: the column {column!r} is empty (NA, None and nan count as empty); fill it or "
+            f"{option}: {row_of(source, empty[0])}: the column {column!r} is empty (NA, None and nan count as empty, and "
+            "words such as ? among numbers); fill it or "
             "drop the row"
         )
     return table[column].to_numpy()
@@ -255,10 +256,10 @@ class Dataset:
         return rows[:train], rows[train : train + valid], rows[train + valid : train + valid + test]
 
 
-def load_dataset(name_or_file: str | Path, label: str | None = None) -> Dataset:
+def load_dataset(name_or_file: str | Path, label: str | None = None, marks: Marks = NO_MARKS) -> Dataset:
     """Load a data set whose label is in the column `label`, or the last one; its parts have the sizes of `part_sizes`."""
     file = find_dataset(name_or_file)
-    table = read_table(file)
+    table, _ = read_and_tell(file, marks)
     label = str(table.columns[-1]) if label is None else label
     y = take_column(table, label, "--label", str(file))
     X = take_features(table, [c for c in table.columns if c != label], str(file))

@@ -8,8 +8,8 @@ A cell may be a number in two ways, 3.477 with a decimal point and 3477 with a d
     else what the user says; else the column is refused with both readings.                                                (3)
 
 A column is one of numbers if all of its cells are numbers, empty, or words for a missing value (`MISSING`), and one at least is a
-number. All other columns stay as they are. Spaces and apostrophes may stand for thousands, too; all cells of a column may have
-the sign of a currency, or that of per cent; (5) and 5- are -5, as in accounts.
+number; in the same way, of dates. All other columns stay as they are. Spaces and apostrophes may stand for thousands, too; all
+cells of a column may have the sign of a currency, or that of per cent; (5) and 5- are -5, as in accounts.
 """
 
 from __future__ import annotations
@@ -66,6 +66,11 @@ _BODY = {
 }
 _MEASURED = re.compile(r"(.*[0-9])\s*([^\W\d_]{1,6}(?:/[^\W\d_]{1,6})?)")
 """A number and a unit: 5 cm, 88 mg/dl."""
+
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
+
+_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d\d){1,2}")
+"""A date of which only the writer knows where its day stands."""
 
 _THOUSANDS = {",": "commas", ".": "points", "'": "apostrophes", "\u2019": "apostrophes"}
 
@@ -182,6 +187,12 @@ class _Column:
         wrong = any(number is None and not gone for number, gone in zip(self.numbers, self.missing, strict=True))
         return not wrong and any(number is not None for number in self.numbers)
 
+    @property
+    def is_dates_with_gaps(self) -> bool:
+        """Whether the cells are dates beside words for missing ones."""
+        dates = [isinstance(cell, str) and ISO_DATE.fullmatch(cell) is not None for cell in self.cells]
+        return any(dates) and any(self.missing) and all(np.array(dates) | self.missing)
+
     def count(self, chosen: Sequence[bool]) -> int:
         """The number of rows with one of the chosen distinct cells."""
         return int(np.append(chosen, False)[self.codes].sum())
@@ -236,10 +247,11 @@ def read_numbers(
             found[name] = _with_gaps(pd.Series([*kept, np.nan], dtype=object).iloc[column.codes].set_axis(table.index))
         else:
             found[name] = _values(readings, column.codes)
+    dates = {name: column for name, column in columns.items() if name not in numbers and column.is_dates_with_gaps}
     for name in columns.keys() - numbers.keys():
-        found[name] = _with_gaps(table[name])
+        found[name] = without_missing_words(table[name]) if name in dates else _with_gaps(table[name])
     told = [f"{what} in {_listed(names)}" for what, names in taken.items()]
-    told += _missing_told({name: column for name, column in numbers.items() if name not in as_text}, len(table))
+    told += _missing_told({name: column for name, column in (numbers | dates).items() if name not in as_text}, len(table))
     words = (_words_told(name, column, first) for name, column in columns.items() if name not in numbers)
     known = replace(marks, columns=decided, others=frozenset(decided.values()))
     return found, known, [*(["; ".join(told)] if told else []), *(sentence for sentence in words if sentence)]
@@ -339,14 +351,16 @@ def _words_told(name: str, column: _Column, first: int) -> str:
     plain = [number is not None for number in column.numbers]
     measured = [_MEASURED.fullmatch(cell.strip()) if isinstance(cell, str) else None for cell in column.cells]
     units = [found is not None and written(found[1]) is not None for found in measured]
+    dates = [isinstance(cell, str) and _DATE.fullmatch(cell.strip()) is not None for cell in column.cells]
     least = MOSTLY * int((column.codes >= 0).sum())
-    for chosen, why in (
-        (plain, "empty such cells if they stand for missing values"),
-        (units, "write the numbers alone, all in one unit, if they are to be compared"),
+    for chosen, kind, why in (
+        (plain, "numbers", "empty such cells if they stand for missing values"),
+        (units, "numbers", "write the numbers alone, all in one unit, if they are to be compared"),
+        (dates, "dates", "write dates as 2024-12-31 if they are to be compared"),
     ):
         if sum(chosen) <= FEWEST_NUMBERS or column.count(chosen) <= least:
             continue
-        other = next(k for k, number in enumerate(chosen) if number == (chosen is units) and not column.missing[k])
+        other = next(k for k, number in enumerate(chosen) if number == (chosen is not plain) and not column.missing[k])
         row, cell = int(np.argmax(column.codes == other)), str(column.cells[other])
-        return f"{name} is read as words, though most cells hold numbers, because of {cell!r} in row {first + row + 1:,}; {why}"
+        return f"{name} is read as words, though most cells hold {kind}, because of {cell!r} in row {first + row + 1:,}; {why}"
     return ""

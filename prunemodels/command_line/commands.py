@@ -49,9 +49,10 @@ BOOSTED = "; or a boosted model: these, XGBoost's .json or .ubj, LightGBM's .txt
 TABLE = "(.csv, .csv.gz, .parquet, .xlsx)"
 TRUST = "--trust-pickle  load a joblib file, which runs any code in it; only from sources you trust"
 COSTS = "table with the columns feature,cost[,item,...], or one price for all"
-COLUMNS = """
+DECIMAL = "--decimal point|comma:choice  what stands before decimals in tables, where one leaves it open: 3.477 may be 3477"
+COLUMNS = f"""
 --ignore A,B,...:names      columns of the tables that are no features, such as identifiers
---decimal point|comma:choice  what stands before decimals in the tables, where one leaves it open: 3.477 may be 3477
+{DECIMAL}
 --map-labels PAIRS:pairs    labels of the tables by those of the model, e.g. 1=0,2=1
 """
 WEIGHTS = """
@@ -178,10 +179,11 @@ TASKS: dict[str, dict[str, Command]] = {
         "demo": Command(
             "train, prune and evaluate a forest, on data that needs no network",
             "demo:demo_command",
-            """
+            f"""
 --data FILE|NAME       heart (medical tests at their prices), miniboone, covtype426k, or a labelled table; default:
     scikit-learn's breast cancer data
 --label COLUMN         label column of --data (default: the last)
+{DECIMAL}
 --seeds N:count        grow N forests (default: 5 with --data, else 1)
 --trees T:count=40     trees of the forest (default: 40)
 --out DIR=demo-output  folder for pictures, tables and the pruned forest (default: demo-output)
@@ -197,7 +199,7 @@ TASKS: dict[str, dict[str, Command]] = {
 --data FILE!      labelled examples to train on {TABLE}
 --label COLUMN!   the label column of all data files
 --ignore A,B,...:names      columns of the tables that are no features, such as identifiers
---decimal point|comma:choice  what stands before decimals in the tables, where one leaves it open: 3.477 may be 3477
+{DECIMAL}
 --model forest|boosted:choice=forest  what is trained (default: forest)
 --regression      predict the labels as numbers, even if all of them are integers
 --trees T:count=100  trees of the forest, or rounds of boosting (default: 100)

@@ -40,6 +40,7 @@ from prunemodels.models.forests.problems import apply_pruning, problem_from_fore
 from prunemodels.plots.picture import draw
 from prunemodels.plots.tradeoff import plot_tradeoff
 from prunemodels.solving import solve
+from prunemodels.written_numbers import Marks
 from solvers import pruning_path
 
 HEART = "heart"
@@ -150,7 +151,7 @@ def _data(args: argparse.Namespace) -> tuple[Dataset, Costs]:
         X, y, prices = fetch_heart()
         return Dataset(HEART, X, y, part_sizes(HEART, len(y))), prices
     if args.data is not None:
-        return load_dataset(args.data, args.label), 1
+        return load_dataset(args.data, args.label, Marks(said=args.decimal)), 1
     if args.label is not None:
         raise InvalidInputError(f"--label {args.label}: scikit-learn's data have no columns to choose from; give --data FILE too")
     return breast_cancer(), 1

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import io, sparse
@@ -167,11 +167,28 @@ def _are_names(cells: list[str], kind: str) -> bool:
 
 
 def _csv_rows(text: str) -> list[list[str]]:
-    """The cells of a text; what its first line has most of, commas, semicolons or tabs, separates them."""
+    """The cells of a text, between semicolons or tabs if all lines have as many, else what the first line has most of."""
     lines = text.splitlines()
-    mark = max(",;\t", key=lines[0].count) if lines else ","
+    even = [mark for mark in ";\t" if lines and len({line.count(mark) for line in lines if line} - {0}) == 1 and mark in lines[0]]
+    mark = even[0] if even else max(",;\t", key=lines[0].count) if lines else ","
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=mark)]
-    return rows if mark == "," else [[cell.replace(",", ".") for cell in row] for row in rows]
+    return rows if mark == "," else _with_points(rows)
+
+
+def _with_points(rows: list[list[str]]) -> list[list[str]]:
+    """The cells with numbers in Python's spelling; all of them have one decimal mark, see `prunemodels.written_numbers`."""
+    from prunemodels.written_numbers import written
+
+    read = {cell: written(cell) for row in rows for cell in row}
+    marks = {mark for number in read.values() if number is not None for mark in number.marks}
+    for cell, number in read.items():
+        if number is not None and (len(marks) > 1 or (number.is_open and not marks)):
+            other = "other numbers have the other mark" if marks else f"it is {number.text('point')} or {number.text('comma')}"
+            raise ValueError(
+                f"in {cell} the decimal mark is not certain: {other}; write decimal points, and commas between fields"
+            )
+    mark: Literal["point", "comma"] = next(iter(marks), "point")
+    return [[cell if (number := read[cell]) is None else number.text(mark) or cell for cell in row] for row in rows]
 
 
 def _float(cell: str) -> float:

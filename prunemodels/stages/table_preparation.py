@@ -16,7 +16,6 @@ Each column is prepared by itself, so the same preparation suits any subset of t
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -39,13 +38,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.stages.params import PARAMS
-from prunemodels.written_numbers import without_missing_words
+from prunemodels.written_numbers import ISO_DATE, without_missing_words
 
 Kind = Literal["boosted", "linear", "forest"]
 """The model that a table is prepared for: what does it take?"""
 
-
-ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 CATEGORY = make_column_selector(dtype_include="category")
 NUMBER = make_column_selector(dtype_exclude="category")

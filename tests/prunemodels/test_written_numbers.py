@@ -54,6 +54,7 @@ READ: dict[str, tuple[str, dict[str, list[Any]], tuple[str, ...]]] = {
         ("`#DIV/0!` is missing in a",),
     ),
     "truth": ("a;b;c\nTrue;True;NA\nFalse;;true\n", {"a": [True, False], "b": [True, N], "c": [N, True]}, ()),
+    "gaps among dates": ("a,b\n2024-01-31,1\n?,2\n", {"a": ["2024-01-31", N], "b": [1, 2]}, ("`?` is missing in a: 1 of 2",)),
     "words alone": ("a,b\n?,1\n?,2\n", {"a": ["?", "?"], "b": [1, 2]}, ()),
     "versions, dates, names": (
         "a;b\n1.2.3;31.12.2020\n1.10;01.02.2020\n",
@@ -136,6 +137,10 @@ def test_most_of_a_column_may_be_numbers(tmp_path: Path) -> None:
     for cells, message in (
         ([*map(str, range(20)), "abc"], r"b is read as words, .* because of 'abc' in row 21; empty such cells"),
         ([f"{k} kg" for k in range(20)], r"b is read as words, .* because of '0 kg' in row 1; write the numbers alone"),
+        (
+            [f"{k % 28 + 1}.{k % 12 + 1}.2024" for k in range(30)],
+            r"b is read as words, though most cells hold dates, .* 2024-12-31",
+        ),
         (["1", "2", "x"] * 7, None),
         ([f"A{k}" for k in range(20)], None),
     ):

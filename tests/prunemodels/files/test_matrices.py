@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +142,8 @@ MTX = b"%%MatrixMarket matrix "
         ("torn.csv", b"1,5/7,0\n0,1,1\n1,0,1\n", r"its first line has numbers \(1\) and text \('5/7'\)"),
         ("column.csv", b"a,b\n1,1\n1o,1\n", r"its first column has numbers \(1\) and text \('1o'\)"),
         ("twice.csv", b",1,1\n0,1,0\n", "two columns have one name"),
+        ("open.csv", b"1.200;1\n0;1\n", r"in 1.200 the decimal mark is not certain: it is 1.200 or 1200"),
+        ("mixed.csv", b"1,5;1\n0.5;1\n", "the decimal mark is not certain: other numbers have the other mark"),
         ("text.lp", b"hello world\n", "begins with 'hello world', not with minimize or maximize"),
         ("empty.lp", b"", "begins with ''"),
         ("around.lp", b"garbage\nminimize\n obj: x\nsubject to\n r: x + y <= 1\nend\n", "begins with 'garbage"),
@@ -309,3 +312,12 @@ def test_a_program_is_written_whole_or_not_at_all(ending: str, tmp_path: Path, m
         pm.programs.write_program(program, place)
     assert place.read_bytes() == before
     assert os.listdir(tmp_path) == [place.name]
+
+
+def test_a_matrix_between_semicolons_has_one_decimal_mark(tmp_path):
+    """Decimal commas decide that points are for thousands: by itself 1.200 was read as 1.2."""
+    (tmp_path / "a.csv").write_text(";x,1;y\nr;1.200;-1,0\n")
+    matrix = load_matrix(tmp_path / "a.csv")
+    assert (matrix.other, list(matrix.columns)) == ((0, 0, 1200), ["x,1", "y"])
+    (tmp_path / "a.csv").write_text("1,0;-1,0\n0;1,5\n")
+    assert load_matrix(tmp_path / "a.csv").other == (1, 1, Fraction(3, 2))

@@ -416,6 +416,33 @@ def test_categories_of_numbers_are_those_numbers(data):
         assert np.array_equal(problem_from_table(data.forest, same, costs=1).usage.routing.order, whole.usage.routing.order)
 
 
+def test_chunks_are_read_in_the_units_of_the_whole_file(tmp_path: Path) -> None:
+    """Thousands, decimal commas and words for gaps in a file between semicolons: the errors of the table itself, in any chunks;
+    a number that may be two is refused with the option that decides.
+    """
+    rng, n = np.random.default_rng(0), 90
+    table = pd.DataFrame({"a": rng.integers(300, 9000, n).astype(float), "b": rng.normal(50, 9, n).round(1)})
+    table["y"] = np.where(table["a"] > 4000, "p", "q")
+    forest = RandomForestClassifier(4, random_state=0).fit(table[["a", "b"]], table["y"])
+    table.loc[::7, "a"] = np.nan
+    written = table.assign(a=table["a"].map(lambda x: "?" if np.isnan(x) else f"{x:,.0f}".replace(",", ".")))
+    written.to_csv(tmp_path / "t.csv", sep=";", decimal=",", index=False)
+    truth = pm.evaluate(forest, table[["a", "b"]], table["y"], costs=1)
+    for rows in (1, 7, 100):
+        seen = pm.evaluate(forest, ChunkedTable(tmp_path / "t.csv", chunk_rows=rows), "y", costs=1)
+        assert (seen.error, seen.cost) == (truth.error, truth.cost)
+    written.assign(b=1).to_csv(tmp_path / "open.csv", sep=";", index=False)
+    with pytest.raises(
+        InvalidInputError, match=r"row 2: .* 'a' holds '\d\.\d\d\d', .*; give ChunkedTable\(..., decimal='point'\)"
+    ):
+        pm.evaluate(forest, str(tmp_path / "open.csv"), "y", costs=1)
+    told = ChunkedTable(tmp_path / "open.csv", decimal="comma")
+    assert (
+        pm.evaluate(forest, told, "y", costs=1).error
+        == pm.evaluate(forest, table.assign(b=1)[["a", "b"]], table["y"], costs=1).error
+    )
+
+
 def test_iterators_serve_one_pass_only(data):
     """A path needs several: refused before the first chunk is taken; the problem's rows cannot be read again either."""
     chunks = iter(list(pieces(data.table)))
