@@ -7,15 +7,18 @@ works on windows (`solvers.within.windows`), and what it proves is proven again 
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Literal
+from types import TracebackType
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from formulations.answers.limited_solution import LimitedSolution, LP1Relaxation
 from formulations.answers.pruning import Pruning
@@ -34,7 +37,7 @@ from solvers.within.oracle import LagrangianOracle
 from solvers.within.params import Effort
 from solvers.within.proof import Prover, TooLargeProof, proof_multipliers, proof_of, search_window
 from solvers.within.relaxation import LimitsRelaxation, relax
-from solvers.within.search import GapProgress, Log, Search
+from solvers.within.search import Log, Search
 from solvers.within.windows import BestPruning, Between, Window, first_window_arcs, rows_window, window_between, windows
 
 Method = Literal["path", "best", "exact"]
@@ -337,3 +340,29 @@ def renumbered(proof: SearchProof, k: int) -> SearchProof:
         high, low = (None if end is None else priced(end) for end in (window.high, window.low))
         window = replace(window, high=high, low=low)
     return SearchProof(tuple(map(renumbered_step, proof.steps)), window)
+
+
+class GapProgress:
+    """Shows nodes, open nodes and the gap as a share of the gain, after the first second; silent unless `shown`."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self._bar = tqdm(
+            bar_format="branch and bound: {desc}, {n:,} nodes, {elapsed}",
+            file=sys.stderr,
+            leave=False,
+            disable=not shown,
+            delay=1,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bar.close()
+
+    def show(self, search: Search, relaxed: int) -> None:
+        """Update the line after a node; `relaxed` is the largest gain that the relaxation allows."""
+        bound = relaxed if search.bound is None else min(relaxed, search.bound)
+        gap = (bound - search.goal) / max(1, bound)
+        self._bar.set_description_str(f"gap {100 * gap:.4f} % of the gain, {len(search.open):,} open", refresh=False)
+        self._bar.update(1)

@@ -20,16 +20,12 @@ proof of it afterwards.
 from __future__ import annotations
 
 import heapq
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from formulations.compiled import njit
 from solvers.closures.tree_pass import subtree_sums
@@ -395,29 +391,3 @@ def branch(core: KnapsackCore, place: int, *, keep: bool) -> KnapsackCore | None
         return core.within(without_below(core.parent, place))
     chain = with_ancestors(core.parent, place)
     return core.take(chain) if not core.is_whole or core.fits(chain) else None
-
-
-class GapProgress:
-    """Shows nodes, open nodes and the gap as a share of the gain, after the first second; silent unless `shown`."""
-
-    def __init__(self, *, shown: bool) -> None:
-        self._bar = tqdm(
-            bar_format="branch and bound: {desc}, {n:,} nodes, {elapsed}",
-            file=sys.stderr,
-            leave=False,
-            disable=not shown,
-            delay=1,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._bar.close()
-
-    def show(self, search: Search, relaxed: int) -> None:
-        """Update the line after a node; `relaxed` is the largest gain that the relaxation allows."""
-        bound = relaxed if search.bound is None else min(relaxed, search.bound)
-        gap = (bound - search.goal) / max(1, bound)
-        self._bar.set_description_str(f"gap {100 * gap:.4f} % of the gain, {len(search.open):,} open", refresh=False)
-        self._bar.update(1)
