@@ -9,7 +9,8 @@ A cell may be a number in two ways, 3.477 with a decimal point and 3477 with a d
 
 A column is one of numbers if all of its cells are numbers, empty, or words for a missing value (`MISSING`), and one at least is a
 number; in the same way, of dates. All other columns stay as they are. Spaces and apostrophes may stand for thousands, too; all
-cells of a column may have the sign of a currency, or that of per cent; (5) and 5- are -5, as in accounts.
+cells of a column may have the sign of a currency, that of per cent, or, if their numbers are many, one unit of letters behind
+them; (5) and 5- are -5, as in accounts.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ MOSTLY = 0.5
 """A column of words is told if more of its cells than this share are numbers, perhaps with a unit behind them."""
 
 FEWEST_NUMBERS = 10
-"""Fewer distinct numbers than these among words are codes."""
+"""So many distinct numbers, among words or with letters behind them, may be codes: 1a, 2a."""
 
 _UNIT = r"(?:[$\u20ac\u00a3\u00a5\u20b9]|EUR|USD|GBP|CHF|JPY)"
 _GAPS = " \u00a0\u2009\u202f'\u2019"
@@ -179,7 +180,16 @@ class _Column:
     def of(cls, column: pd.Series[Any]) -> _Column:
         codes, cells = pd.factorize(column.astype(object))
         numbers = [written(cell) if isinstance(cell, str) else _plain(cell) for cell in cells]
-        return cls(codes, list(cells), numbers, [stands_for_missing(cell) for cell in cells])
+        missing = [stands_for_missing(cell) for cell in cells]
+        measured = [
+            _MEASURED.fullmatch(cell.strip())
+            for cell, gone in zip(cells, missing, strict=True)
+            if isinstance(cell, str) and not gone
+        ]
+        units = {None if found is None else found[2] for found in measured}
+        if len(measured) > max(FEWEST_NUMBERS, len(cells) - sum(missing) - 1) and len(units) == 1 and None not in units:
+            numbers = [None if gone else _of_unit(str(cell)) for cell, gone in zip(cells, missing, strict=True)]
+        return cls(codes, list(cells), numbers, missing)
 
     @property
     def is_numbers(self) -> bool:
@@ -211,6 +221,16 @@ class _Column:
         found = ((k, number) for k, number in enumerate(self.numbers) if number is not None)
         k, number = next((k, number) for k, number in found if getattr(number, what) == value)
         return int(np.argmax(self.codes == k)), str(self.cells[k]).strip(), number
+
+
+def _of_unit(cell: str) -> Written | None:
+    """The readings of a number with a unit of letters behind it."""
+    found = _MEASURED.fullmatch(cell.strip())
+    number = None if found is None else written(found[1])
+    if found is None or number is None or number.unit:
+        return None
+    point, comma = (part and Number(part.text, (*part.taken, f"{found[2]} left out")) for part in (number.point, number.comma))
+    return Written(point, comma, found[2])
 
 
 def _plain(cell: Any) -> Written | None:

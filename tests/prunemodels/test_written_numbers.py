@@ -47,6 +47,11 @@ READ: dict[str, tuple[str, dict[str, list[Any]], tuple[str, ...]]] = {
         ("\u20ac left out in a", "$ left out in b"),
     ),
     "per cent": ("a,b\n12%,1\n5 %,1\n", {"a": [12, 5], "b": [1, 1]}, ("% left out in a",)),
+    "a unit of letters": (
+        "a;b\n" + "".join(f"{k},5 mg/dl;1\n" for k in range(11)) + "?;1\n",
+        {"a": [*(k + 0.5 for k in range(11)), N], "b": [1] * 12},
+        ("decimal comma in a", "mg/dl left out in a"),
+    ),
     "missing words": ("a,b\nNA,NA\n1,x\n-,?\n", {"a": [N, 1, N], "b": [N, "x", "?"]}, ("`-`, `NA` are missing in a: 2 of 3",)),
     "blanks and errors": (
         "a,b\n  ,x\n 5 ,y\n#DIV/0!,z\n",
@@ -136,7 +141,11 @@ def test_most_of_a_column_may_be_numbers(tmp_path: Path) -> None:
     """A word that is no known gap leaves the column as it is, and is told; so are units, but not codes among words."""
     for cells, message in (
         ([*map(str, range(20)), "abc"], r"b is read as words, .* because of 'abc' in row 21; empty such cells"),
-        ([f"{k} kg" for k in range(20)], r"b is read as words, .* because of '0 kg' in row 1; write the numbers alone"),
+        (
+            [f"{k} {'kg' if k else 'g'}" for k in range(20)],
+            r"b is read as words, .* because of '0 g' in row 1; write the numbers",
+        ),
+        ([f"{k}a" for k in range(10)], None),
         (
             [f"{k % 28 + 1}.{k % 12 + 1}.2024" for k in range(30)],
             r"b is read as words, though most cells hold dates, .* 2024-12-31",
