@@ -73,6 +73,9 @@ ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 _DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d\d){1,2}")
 """A date of which only the writer knows where its day stands."""
 
+_SIMPLE = re.compile(r"([+-]?)([0-9]+)(?:([.,])([0-9]+))?")
+_OPEN = re.compile(r"\s*[+-]?(?:[0-9]+|[1-9][0-9]{0,2}\.[0-9]{3})\s*")
+
 _THOUSANDS = {",": "commas", ".": "points", "'": "apostrophes", "\u2019": "apostrophes"}
 
 
@@ -110,6 +113,15 @@ class Written(NamedTuple):
 
 def written(cell: str) -> Written | None:
     """The readings of a cell; None if it is no number."""
+    simple = _SIMPLE.fullmatch(cell)
+    if simple is not None:  # nearly all cells of large tables: digits, and perhaps a mark that cannot be for thousands
+        sign, whole, mark, decimals = simple.groups()
+        if mark is None:
+            number = Number(f"{sign.replace('+', '')}{whole}", ())
+            return Written(number, number, "")
+        if len(decimals) != 3 or len(whole) > 3 or whole[0] == "0":
+            number = Number(f"{sign.replace('+', '')}{whole}.{decimals}", ("decimal comma",) if mark == "," else ())
+            return Written(number, None, "") if mark == "." else Written(None, number, "")
     found = _CELL.fullmatch(cell.strip())
     if found is None or bool(found["open"]) != bool(found["close"]):
         return None
@@ -156,6 +168,11 @@ def has_decimal_commas(column: pd.Series[Any]) -> bool:
     return _Column.of(column).is_numbers
 
 
+def points_decide(column: pd.Series[Any]) -> bool:
+    """Whether a point in one of the cells, all of which pandas takes for numbers, can only stand before decimals."""
+    return any(isinstance(cell, str) and _OPEN.fullmatch(cell) is None for cell in column)
+
+
 @dataclass(frozen=True)
 class Marks:
     """What is known of a file before a part of it is read: the marks of columns, and those of the others; see (1) to (3)."""
@@ -180,7 +197,9 @@ class _Column:
     def of(cls, column: pd.Series[Any]) -> _Column:
         codes, cells = pd.factorize(column.astype(object))
         numbers = [written(cell) if isinstance(cell, str) else _plain(cell) for cell in cells]
-        missing = [stands_for_missing(cell) for cell in cells]
+        missing = [number is None and stands_for_missing(cell) for cell, number in zip(cells, numbers, strict=True)]
+        if None not in numbers:
+            return cls(codes, list(cells), numbers, missing)
         measured = [
             _MEASURED.fullmatch(cell.strip())
             for cell, gone in zip(cells, missing, strict=True)
@@ -273,7 +292,7 @@ def read_numbers(
     told = [f"{what} in {_listed(names)}" for what, names in taken.items()]
     told += _missing_told({name: column for name, column in (numbers | dates).items() if name not in as_text}, len(table))
     words = (_words_told(name, column, first) for name, column in columns.items() if name not in numbers)
-    known = replace(marks, columns=decided, others=frozenset(decided.values()))
+    known = replace(marks, columns={**marks.columns, **decided}, others=marks.others | {*decided.values()})
     return found, known, [*(["; ".join(told)] if told else []), *(sentence for sentence in words if sentence)]
 
 

@@ -33,7 +33,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
-from prunemodels.written_numbers import Marks, has_decimal_commas, read_numbers
+from prunemodels.written_numbers import Mark, Marks, has_decimal_commas, points_decide, read_numbers
 
 BLOCK = 1 << 20
 """Bytes that are checked at a time."""
@@ -84,37 +84,37 @@ def read_csv(
     layout = layout_of(place)
     marked = dict.fromkeys(as_names, "'{}".format)  # pandas takes NA for a gap even where a converter answers it
     kinds = dict.fromkeys(as_text, object)
-    table = _with_text(place, layout, dtype=kinds or None, converters=marked or None)
+    table, marks = _with_text(place, layout, marks, dtype=kinds or None, converters=marked or None)
     for name in table.columns.intersection([*as_names]):
         table[name] = table[name].str[1:]
     skip = {*as_names, *skip}
-    found, _, told = read_numbers(table, str(place), _marks_in(layout, marks), as_text=as_text, skip=skip)
+    found, _, told = read_numbers(table, str(place), marks, as_text=as_text, skip=skip)
     return found, told
 
 
-def _with_text(place: Path, layout: Layout, **options: Any) -> pd.DataFrame:
-    """The table as pandas reads it; numbers with points are text where commas may stand before decimals."""
+def _with_text(place: Path, layout: Layout, marks: Marks, **options: Any) -> tuple[pd.DataFrame, Marks]:
+    """The table as pandas reads it, and what its points decide; numbers are text where a point in them may be for thousands."""
     with _opened(place, layout) as rows:
         table: pd.DataFrame = pd.read_csv(rows, **options, **_options(layout))
-    if layout.separator != "," or any(has_decimal_commas(column) for _, column in table.items()):
-        floats = [k for k, kind in enumerate(table.dtypes) if pd.api.types.is_float_dtype(kind)]
-        more: dict[str, Any] = {"nrows": options.get("nrows"), "dtype": object, "usecols": floats}
-        with _opened(place, layout) as rows:
-            texts: pd.DataFrame = pd.read_csv(rows, **more, **_options(layout)) if floats else table.iloc[:, :0]
-        for name in texts.columns:
-            table[name] = texts[name]
-    return table
-
-
-def _marks_in(layout: Layout, marks: Marks) -> Marks:
-    return replace(marks, points=layout.separator == ",")
+    marks = replace(marks, points=layout.separator == ",")
+    if marks.points and not any(has_decimal_commas(column) for _, column in table.items()):
+        return table, marks
+    floats = [k for k, kind in enumerate(table.dtypes) if pd.api.types.is_float_dtype(kind)]
+    more: dict[str, Any] = {"nrows": options.get("nrows"), "dtype": object, "usecols": floats}
+    with _opened(place, layout) as rows:
+        texts: pd.DataFrame = pd.read_csv(rows, **more, **_options(layout)) if floats else table.iloc[:, :0]
+    decided: dict[str, Mark] = {str(name): "point" for name in texts.columns if points_decide(texts[name])}
+    for name in texts.columns.difference([*decided]):
+        table[name] = texts[name]
+    return table, replace(marks, columns=decided, others=frozenset(decided.values()))
 
 
 def csv_chunks(place: Path, size: int, marks: Marks) -> Iterator[pd.DataFrame]:
     """The table in a CSV file, `size` rows at a time; its first rows decide how numbers are written."""
     layout = layout_of(place)
-    sample, marks, _ = read_numbers(_with_text(place, layout, nrows=SAMPLE_ROWS), str(place), _marks_in(layout, marks))
-    plain = marks.points and "comma" not in marks.others
+    table, marks = _with_text(place, layout, marks, nrows=SAMPLE_ROWS)
+    sample, marks, _ = read_numbers(table, str(place), marks)
+    plain = "comma" not in marks.others and (marks.points or "point" in marks.others)  # numbers are what pandas reads
     kinds = (
         {} if plain else {name: object for name, kind in sample.dtypes.items() if pd.api.types.is_any_real_numeric_dtype(kind)}
     )

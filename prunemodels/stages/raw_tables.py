@@ -162,7 +162,6 @@ def misfits(column: pd.Series[Any], kind: str) -> dict[int, str]:
     read = _parsed(column, kind)
     if read is None:
         return {}
-    column = column if kind.startswith("datetime64") else without_missing_words(column)
     infinite = np.isinf(as_floats(read)) if pd.api.types.is_numeric_dtype(read.dtype) else np.zeros(len(read), dtype=bool)
     wrong = np.flatnonzero((read.isna() & column.notna()).to_numpy() | infinite)
     return {i: f"is {column.iloc[i]!r}, in training the column held {kind}" for i in wrong.tolist()}
@@ -173,7 +172,7 @@ def _parsed(column: pd.Series[Any], kind: str) -> Any:
     if kind.startswith("datetime64"):
         return pd.to_datetime(column, utc=True, errors="coerce")
     takes_any = kind.startswith(("object", "str", "bool", "category", "timedelta64", "period"))
-    return None if takes_any else pd.to_numeric(without_missing_words(column), errors="coerce")
+    return None if takes_any else pd.to_numeric(column, errors="coerce")
 
 
 def _check_columns(table: pd.DataFrame) -> None:
