@@ -128,7 +128,7 @@ ON_AXES: dict[str, Callable[[Axes | None], Figure]] = {
 """Pictures on axes that the caller gives, or on their own."""
 
 PICTURES: dict[str, Callable[[], Figure]] = {name: partial(draw, None) for name, draw in ON_AXES.items()} | {
-    "exits": lambda: pm.plots.plot_exits(case("sets").path, case("sets").X, case("sets").y),
+    "exits": lambda: pm.plots.plot_exits(case("sets").cascade, case("sets").X, case("sets").y),
     "history": lambda: pm.plots.plot_history(RUN),
     "columns": lambda: pm.plots.plot_columns(pm.engines.dantzig_wolfe(path().problem, 0.01, scheme="plain")),
 }
