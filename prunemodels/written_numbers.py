@@ -74,6 +74,8 @@ _DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d\d){1,2}")
 """A date of which only the writer knows where its day stands."""
 
 _SIMPLE = re.compile(r"([+-]?)([0-9]+)(?:([.,])([0-9]+))?")
+_COMMAS = "[+-]?[0-9]*,?[0-9]+(?:[eE][+-]?[0-9]+)?"
+_DECIMAL_COMMA = "[+-]?(?:[0-9]{4,},[0-9]+|0[0-9]*,[0-9]+|,[0-9]+|[0-9]+,(?:[0-9]{1,2}|[0-9]{4,}))"
 _OPEN = re.compile(r"\s*[+-]?(?:[0-9]+|[1-9][0-9]{0,2}\.[0-9]{3})\s*")
 
 _THOUSANDS = {",": "commas", ".": "points", "'": "apostrophes", "\u2019": "apostrophes"}
@@ -270,12 +272,22 @@ def read_numbers(
     """
     found = table.copy(deep=False)
     texts = [str(name) for name, column in table.items() if name not in skip and column.dtype in (object, "str")]
-    columns = {name: _Column.of(table[name]) for name in texts}
+    simple = [
+        name
+        for name in texts
+        if name not in as_text and marks.columns.get(name) != "point" and _has_decimal_commas_alone(table[name])
+    ]
+    for name in simple:
+        found[name] = pd.to_numeric(table[name].str.replace(",", "."))
+    marks = replace(
+        marks, columns={**marks.columns, **dict.fromkeys(simple, "comma")}, others=marks.others | ({"comma"} if simple else set())
+    )
+    columns = {name: _Column.of(table[name]) for name in texts if name not in simple}
     numbers = {name: column for name, column in columns.items() if name in as_text or column.is_numbers}
     for name, column in numbers.items():
         _check_units(name, column, source, first)
     decided = _decided(numbers, source, marks, first)
-    taken: dict[str, list[str]] = {}
+    taken: dict[str, list[str]] = {"decimal comma": simple} if simple else {}
     for name, column in numbers.items():
         mark: Mark = decided.get(name, "point")
         readings = [None if number is None else getattr(number, mark) for number in column.numbers]
@@ -294,6 +306,16 @@ def read_numbers(
     words = (_words_told(name, column, first) for name, column in columns.items() if name not in numbers)
     known = replace(marks, columns={**marks.columns, **decided}, others=marks.others | {*decided.values()})
     return found, known, [*(["; ".join(told)] if told else []), *(sentence for sentence in words if sentence)]
+
+
+def _has_decimal_commas_alone(column: pd.Series[Any]) -> bool:
+    """Whether the cells of a large column are digits with commas alone, one of which can only stand before decimals: no other
+    column is needed to read it, and no loop over its cells.
+    """
+    present = column.dropna()
+    if not len(present) or pd.api.types.infer_dtype(present) != "string" or not present.str.fullmatch(_COMMAS).all():
+        return False
+    return bool(present.str.fullmatch(_DECIMAL_COMMA).any())
 
 
 def _with_gaps(column: pd.Series[Any]) -> pd.Series[Any]:

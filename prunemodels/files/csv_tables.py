@@ -99,13 +99,18 @@ def _with_text(place: Path, layout: Layout, marks: Marks, **options: Any) -> tup
     marks = replace(marks, points=layout.separator == ",")
     if marks.points and not any(has_decimal_commas(column) for _, column in table.items()):
         return table, marks
-    floats = [k for k, kind in enumerate(table.dtypes) if pd.api.types.is_float_dtype(kind)]
-    more: dict[str, Any] = {"nrows": options.get("nrows"), "dtype": object, "usecols": floats}
-    with _opened(place, layout) as rows:
-        texts: pd.DataFrame = pd.read_csv(rows, **more, **_options(layout)) if floats else table.iloc[:, :0]
-    decided: dict[str, Mark] = {str(name): "point" for name in texts.columns if points_decide(texts[name])}
-    for name in texts.columns.difference([*decided]):
-        table[name] = texts[name]
+    decided: dict[str, Mark] = {}
+    for most in (SAMPLE_ROWS, options.get("nrows")):  # the first rows decide nearly always
+        floats = [
+            k for k, kind in enumerate(table.dtypes) if pd.api.types.is_float_dtype(kind) and table.columns[k] not in decided
+        ]
+        if floats:
+            with _opened(place, layout) as rows:
+                texts = pd.read_csv(rows, nrows=most, dtype=object, usecols=floats, **_options(layout))
+            decided |= {str(name): "point" for name in texts.columns if points_decide(texts[name])}
+            if len(texts) == len(table):
+                for name in texts.columns.difference([*decided]):
+                    table[name] = texts[name]
     return table, replace(marks, columns=decided, others=frozenset(decided.values()))
 
 

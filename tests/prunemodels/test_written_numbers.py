@@ -11,6 +11,7 @@ import pytest
 
 from formulations import InvalidInputError
 from prunemodels.data_files import read_and_tell, read_prices
+from prunemodels.files import csv_tables
 from prunemodels.files.csv_tables import csv_chunks
 from prunemodels.written_numbers import Marks, written
 
@@ -135,6 +136,15 @@ def test_what_the_user_says_decides_open_numbers_only(tmp_path: Path) -> None:
             marks = Marks(said=said)  # type: ignore[arg-type]
             assert read_and_tell(tmp_path / "t.csv", marks)[0]["b"].tolist() == [value]
             assert pd.concat(csv_chunks(tmp_path / "t.csv", 1, marks))["b"].tolist() == [value]
+
+
+def test_later_chunks_are_held_to_the_marks_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decimal comma behind the rows that decided for points is refused by its row, and not read as another number."""
+    monkeypatch.setattr(csv_tables, "SAMPLE_ROWS", 2)
+    for text, row in (("a;b\n1.5;1\n2.5;2\n3,5;3\n", 3), ("a;b\n1,5;1\n2,5;2\n3;3\n3.5;3\n", 4)):
+        (tmp_path / "t.csv").write_text(text)
+        with pytest.raises(InvalidInputError, match=rf"'a' has numbers with .* in row {row}; write one"):
+            list(csv_chunks(tmp_path / "t.csv", 1, Marks()))
 
 
 def test_most_of_a_column_may_be_numbers(tmp_path: Path) -> None:
