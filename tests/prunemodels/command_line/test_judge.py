@@ -102,7 +102,7 @@ def test_a_table_means_the_same_however_it_is_written(
         assert figures["read"][-1] == "prices.csv: points for thousands in cost; decimal comma in cost"
     assert (len({*errors}), len({*costs}), errors[0][0]) == (1, 1, 3)
     words, empty = r["read"]
-    assert words == "other.csv: points for thousands in income; decimal comma in weight; `?` is missing in age: 5 of 240"
+    assert words == "other.csv: decimal comma in weight; points for thousands in income; `?` is missing in age: 5 of 240"
     assert "'none' left out" in empty
     last = told(capsys, f"train --data other.csv --label ill --model {model} --trees 5 --seed 1 --out m.skops --force")
     assert last["features"] == 3 + ("late" not in "".join(last["read"]))
