@@ -10,6 +10,11 @@ often it does. Even costs are uniform. Where few rows are dear, one row in 40 co
 Each line draws 200 rows with weights of which so many are left by weight, and counts how often Student's 95 % interval of their
 mean holds: as it is, and as it was with n - 1 degrees of freedom and without the heavy rows' correction. Costs are even, and
 errors are 0 or 1, one in five.
+
+    python -m benchmarks.confidence --pairs
+
+Each line draws n rows of which a share is predicted worse and a share better by a second model. It counts how often Student's and
+the exact 95 % intervals of the difference hold, and how often they say that something changed where nothing did.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.measuring import markdown
-from prunemodels.statements.mean_bounds import Method, effective_rows, paired_interval, upper_bound
+from prunemodels.statements.mean_bounds import Method, effective_rows, paired_interval, paired_share_interval, upper_bound
 
 DEAREST = 10.0  # no row costs more
 ALPHA = 0.1  # the stated probability of a bound that is too low
@@ -101,9 +106,29 @@ def weighted_table(repeats: int) -> str:
     return markdown(["weights", "effective rows", "of", "n - 1", "now"], lines)
 
 
+def paired_table(repeats: int) -> str:
+    """The share of intervals of a difference that hold, and, of equal models, of those that find a difference."""
+    lines = []
+    for n, (worse, better) in product((30, 100, 500, 2000), ((0.01, 0.01), (0.1, 0.1), (0.05, 0.0), (0.1, 0.02), (0.3, 0.2))):
+        rng, holds, found = np.random.default_rng(0), np.zeros(2), np.zeros(2)
+        for up, down, same in rng.multinomial(n, [worse, better, 1 - worse - better], repeats):
+            d = np.repeat([1.0, -1.0, 0.0], [up, down, same])
+            for k, interval in enumerate((paired_interval, paired_share_interval)):
+                ends = interval(d, np.ones(n), 0.95)
+                holds[k] += ends.low - 1e-12 <= worse - better <= ends.high + 1e-12
+                found[k] += ends.low > 0 or ends.high < 0
+        wrongly = [f"{share:.1%}" if worse == better else "" for share in found / repeats]
+        lines.append([f"{n}", f"{worse:.0%}", f"{better:.0%}", *(f"{share:.1%}" for share in holds / repeats), *wrongly])
+    return markdown(["rows", "worse", "better", "Student", "exact", "Student: changed", "exact: changed"], lines)
+
+
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--repeats", type=int, default=5000)
     arguments.add_argument("--weights", action="store_true")
+    arguments.add_argument("--pairs", action="store_true")
     given = arguments.parse_args()
-    print(weighted_table(given.repeats) if given.weights else table((25, 100, 400, 1600, 6400), given.repeats))
+    if given.pairs:
+        print(paired_table(given.repeats))
+    else:
+        print(weighted_table(given.repeats) if given.weights else table((25, 100, 400, 1600, 6400), given.repeats))

@@ -45,9 +45,9 @@ def hidden_name(place: Path, kind: str) -> Path:
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[BinaryIO]:
-    """A hidden file that takes the place of `path` when the block ends without an error: no one ever finds half of it."""
-    partial = hidden_name(path, "partial")
+def written_whole(path: Path, kind: str = "partial") -> Iterator[BinaryIO]:
+    """A hidden file of a kind, which takes the place of `path` when the block ends without an error: no one finds half of it."""
+    partial = hidden_name(path, kind)
     try:
         with partial.open("wb") as handle:
             yield handle

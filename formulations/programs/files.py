@@ -77,7 +77,7 @@ def write_program(lp: LinearProgram, path: str | Path) -> None:
         name = lp.rows[int(np.argmax(two_sided))]
         raise InvalidInputError(f"row {name} has two sides, which .lp files lack; write an .mps file")
     try:
-        with written_whole(file) as out:
+        with written_whole(file, "half") as out:
             for text in lines(_with_constant(lp)):
                 out.write(text.encode("ascii"))
     except OSError as error:

@@ -35,8 +35,8 @@ from prunemodels.models.forests.labels import forest_losses
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.forests.reading import check_columns, read_trees
 from prunemodels.models.tree_model import fitted_model
-from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
-from prunemodels.statements.mean_bounds import MeanInterval, Method, mean_interval
+from prunemodels.statements.change import HeldOutChange, SampleCost, change_of, error_interval
+from prunemodels.statements.mean_bounds import MeanInterval, Method
 from prunemodels.statements.wording import interval, limit_uses
 
 
@@ -181,7 +181,7 @@ def held_out_error(
     check_columns(X, ensemble.names_to_check)
     weights = check_weights(sample_weight, len(features_of(ensemble, X)), "sample_weight", X)
     losses = forest_losses(forest, X, y, ensemble.loss)[weights > 0]
-    return mean_interval(losses, ensemble.loss.largest, confidence, method, weights[weights > 0])
+    return error_interval(losses, ensemble.loss, confidence, method, weights[weights > 0])
 
 
 @checked
@@ -235,7 +235,7 @@ def hold_out(
     together = SampleCost(np.minimum(np.concatenate(paid), largest), usage.once_cost(kept), largest)
     every = joined_weights(weights, X)
     cost = _mean_cost(together, every, confidence, method)
-    error = mean_interval(np.concatenate(losses), loss.largest, confidence, method, every) if losses else None
+    error = error_interval(np.concatenate(losses), loss, confidence, method, every) if losses else None
     return HeldOut(pruning, cost, error)
 
 

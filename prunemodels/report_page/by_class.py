@@ -3,7 +3,7 @@
     missed         positive examples that are called otherwise,       sensitivity = 1 - missed / positives                (1)
     false alarms   other examples that are called positive,           specificity = 1 - false alarms / others             (2)
 
-Intervals of these shares are exact (Clopper and Pearson 1934) where all examples have the same weight, else Student's.
+Intervals of these shares are exact (Clopper and Pearson 1934), see `prunemodels.statements.mean_bounds`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.evaluation.evaluate import item_label
 from prunemodels.report_page.page_style import PAGE
-from prunemodels.statements.mean_bounds import mean_interval
+from prunemodels.statements.mean_bounds import share_interval
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -129,13 +128,8 @@ def by_class(
 
 
 def _rate(hits: Flags, weights: Floats, confidence: float) -> Rate:
-    count, n = int(hits.sum()), hits.size
-    share = float(weights @ hits / weights.sum())
-    if n > 1 and (weights != weights[0]).any():
-        found = mean_interval(hits.astype(np.float64), 1.0, confidence, "t", weights)
-        return Rate(count, n, share, found.low, found.high)
-    exact = stats.binomtest(count, n).proportion_ci(confidence, method="exact")
-    return Rate(count, n, share, float(exact.low), float(exact.high))
+    found = share_interval(hits.astype(np.float64), weights, confidence)
+    return Rate(int(hits.sum()), hits.size, found.mean, found.low, found.high)
 
 
 def _paid(paid: Floats, weights: Floats) -> tuple[float, float, float]:

@@ -51,11 +51,11 @@ def purchases(stages: Stages, names: Sequence[str] | None) -> tuple[Purchase, ..
     else:
         more = [((_kind(model), len(columns)), None) for model, columns in zip(stages.models, read, strict=True)]
     items = stages.items
-    columns = [f"x{f}" for f in range(items.n_features)] if names is None else [str(name) for name in names]
+    columns = [f"x{f}" for f in range(stages.n_columns)] if names is None else [str(name) for name in names]
     had, paid, found = set[int](), set[int](), []
     for features, kind in zip(read, more, strict=True):
-        new = sorted({*features} - had)
-        needed = sorted({m for f in new for m in items.needs[f] if items.price[m] > 0} - paid)
+        new = sorted({c for f in features for c in stages.sources[f]} - had)
+        needed = sorted({m for f in {*features} for m in items.needs[f] if items.price[m] > 0} - paid)
         had, paid = had.union(new), paid.union(needed)
         bought = (Item(item_label(items.names[m]), float(items.prices[m]), bool(items.paid_once[m])) for m in needed)
         found.append(Purchase(tuple(bought), tuple(columns[f] for f in new), *kind))

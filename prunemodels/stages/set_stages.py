@@ -101,6 +101,11 @@ class SetStages:
         """See `PricedStages`."""
         return f"models of their own on {(n := self.items.n_features)} feature{'s' * (n != 1)} at most"
 
+    @property
+    def sources(self) -> Sequence[Sequence[int]]:
+        """See `PricedStages`."""
+        return [(f,) for f in range(self.n_columns)]
+
     def at_unit_prices(self) -> SetStages:
         """See `PricedStages`."""
         return replace(self, items=CostItems.plain([1] * self.items.n_features))

@@ -97,6 +97,11 @@ class PricedStages(Stages, Protocol):
         ...
 
     @property
+    def sources(self) -> Sequence[Sequence[int]]:
+        """For each feature the columns of the rows that it is made from; itself where rows are read as they are."""
+        ...
+
+    @property
     def models(self) -> tuple[Any, ...] | None:
         """The model of each stage; None where all stages walk the same trees."""
         ...

@@ -89,6 +89,12 @@ class TreeStages:
         return tuple(self.ensemble.feature[first == s].astype(np.int64) for s in range(self.n_stages))
 
     @property
+    def sources(self) -> Sequence[Sequence[int]]:
+        """See `PricedStages`."""
+        made = self.ensemble.made
+        return [(f,) for f in range(self.ensemble.n_features)] if made is None else made.sources
+
+    @property
     def n_columns(self) -> int:
         """See `PricedStages`."""
         return self.ensemble.n_features if self.ensemble.made is None else len(self.ensemble.made.names)

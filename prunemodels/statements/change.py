@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 from formulations.instance.tree_loss import TreeLoss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, is_rate
-from prunemodels.statements.mean_bounds import Effective, MeanInterval, Method, effective_rows, mean_interval, paired_interval
+from prunemodels.statements.mean_bounds import (
+    Effective,
+    MeanInterval,
+    Method,
+    effective_rows,
+    mean_interval,
+    paired_interval,
+    paired_share_interval,
+    share_interval,
+)
 from prunemodels.statements.wording import POINTS, LimitUse, amount, change, count, error, interval, use_in_words
 
 SMALL = 0.01
@@ -37,7 +46,8 @@ class HeldOutChange(Shown, Effective):
     cost_before, cost_after, error_before, error_after
         means with their intervals; costs include items that are paid once for all examples.
     saving, increase
-        means of (1) and (2), with Student's intervals, which describe and do not guarantee: see `hold_out`.
+        means of (1) and (2), with their intervals: of costs Student's, which describes and does not guarantee, see `hold_out`; of
+        error rates exact ones, see `prunemodels.statements.mean_bounds`.
     broken, mended
         number of examples that only the first model, and that only the second predicts correctly; None for regression. Under
         misclassification costs: that the second, and that the first predicts at a higher cost than the other.
@@ -124,8 +134,9 @@ class HeldOutChange(Shown, Effective):
         if not d.is_told:
             return f"How the error changed cannot be told from {examples} of such weights."
         low, high = (_size(end, self.measure) for end in (d.low, d.high))
-        if d.low == d.high == 0:
-            return "No example is predicted worse or better."
+        if d.low == d.high == 0 or self.broken == self.mended == 0:
+            beyond = "" if d.high == 0 else f"; of others at most {_size(d.high, self.measure)} may be"
+            return f"No example is predicted worse or better{beyond}."
         if d.low > 0:
             return f"The error rose, by {_range(low, high)}."
         if d.high < 0:
@@ -174,6 +185,15 @@ class SampleCost:
         return mean_interval(self.rows, self.largest, confidence, method, weights).plus(self.once)
 
 
+def error_interval(
+    losses: NDArray[np.float64], loss: TreeLoss, confidence: float, method: Method, weights: NDArray[np.float64]
+) -> MeanInterval:
+    """The mean loss with its interval, which is exact for an error rate where Student's is asked for."""
+    if loss.name == "zero_one" and method == "t":
+        return share_interval(losses, weights, confidence)
+    return mean_interval(losses, loss.largest, confidence, method, weights)
+
+
 def change_of(
     paid: tuple[SampleCost, SampleCost],
     losses: tuple[NDArray[np.float64], NDArray[np.float64]],
@@ -193,9 +213,9 @@ def change_of(
         cost_before=before.mean(weights, confidence),
         cost_after=after.mean(weights, confidence),
         saving=paired_interval(before.rows - after.rows + (before.once - after.once), weights, confidence),
-        error_before=mean_interval(l_before, loss.largest, confidence, "t", weights),
-        error_after=mean_interval(l_after, loss.largest, confidence, "t", weights),
-        increase=paired_interval(l_after - l_before, weights, confidence),
+        error_before=error_interval(l_before, loss, confidence, "t", weights),
+        error_after=error_interval(l_after, loss, confidence, "t", weights),
+        increase=(paired_share_interval if loss.name == "zero_one" else paired_interval)(l_after - l_before, weights, confidence),
         broken=int((l_after > l_before).sum()) if classification else None,
         mended=int((l_after < l_before).sum()) if classification else None,
         measure=loss.measure,

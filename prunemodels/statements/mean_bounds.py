@@ -1,4 +1,4 @@
-"""Bounds of a mean from a sample: by Student's t, or without any assumption about the distribution.
+"""Bounds of a mean from a sample: exact ones of a share, Student's t, or without any assumption about the distribution.
 
 For n independent draws x_1, ..., x_n of one distribution on [0, M] with mean mu, each method gives an upper bound U with
 
@@ -31,17 +31,28 @@ and n_eff - 1 degrees of freedom. (7) is White's standard error of a weighted me
 *Some heteroskedasticity-consistent covariance matrix estimators with improved finite sample properties*, 1985: a heavy draw pulls
 the mean towards itself. Below an n_eff of 2 nothing can be told; below `FEW` 95 % intervals hold less often than that
 (``python -m benchmarks.confidence --weights``).
+
+A share of n draws that are 0 or 1 has the exact interval [l, u] of Clopper and Pearson, 1934, with n_eff in the place of n where
+weights differ (Korn and Graubard, 1998). The difference of two shares of the same draws, d = b - c with b the share of draws that
+are worse and c of those that are better, has the ends (Newcombe 1998, of whose form this is the exact one)
+
+    d - sqrt((b - l_b)^2 - 2 r (b - l_b) (u_c - c) + (u_c - c)^2),    r = -sqrt(b c / (1 - b)(1 - c))                   (8)
+    d + sqrt((u_b - b)^2 - 2 r (u_b - b) (c - l_c) + (c - l_c)^2)
+
+and 0 lies between them unless the exact sign test on the draws that are worse or better rejects it at the same confidence: five
+worse and none better (p = 0.063) do not say that something rose. On 30 to 2,000 rows (8) held in 95.2 to 100 % of the samples,
+Student's interval in 78 to 100 % (``python -m benchmarks.confidence --pairs``).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from formulations.arguments import Share, checked
 from formulations.compiled import njit
@@ -106,7 +117,7 @@ class MeanInterval(Effective):
     low: float
     high: float
     confidence: float
-    method: Method
+    method: Method | Literal["exact"]
     n: int
     n_effective: float
 
@@ -225,6 +236,47 @@ def _check(x: NDArray[np.float64], largest: float, method: Method, weights: NDAr
     slack = 1e-9 * largest  # rounding in sums of floats
     if not (x.min() >= -slack and x.max() <= largest + slack):
         raise InvalidInputError(f"the draws range from {x.min():g} to {x.max():g}; they must lie between 0 and {largest:g}")
+
+
+def share_interval(hits: NDArray[Any], weights: NDArray[np.float64], confidence: float) -> MeanInterval:
+    """The share of draws that are 1, of draws that are 0 or 1, with its exact interval."""
+    share, n_effective = _mean(hits, unequal(weights)), effective_rows(weights)
+    low, high = _exact_ends(share, n_effective, confidence)
+    error = standard_error(hits, weights) if len(hits) > 1 else math.nan
+    return MeanInterval(share, error, low, high, confidence, "exact", len(hits), n_effective)
+
+
+def _exact_ends(share: float, n: float, confidence: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a share of n draws."""
+    alpha, hits = (1 - confidence) / 2, share * n
+    low = float(stats.beta.ppf(alpha, hits, n - hits + 1)) if hits > 0 else 0.0
+    high = float(stats.beta.ppf(1 - alpha, hits + 1, n - hits)) if hits < n else 1.0
+    return low, high
+
+
+def paired_share_interval(d: NDArray[np.float64], weights: NDArray[np.float64], confidence: float) -> MeanInterval:
+    """The mean of differences that are -1, 0 or 1, with the interval (8)."""
+    n = effective_rows(weights)
+    worse, better = (_mean((d == sign).astype(np.float64), unequal(weights)) for sign in (1, -1))
+    (worse_low, worse_high), (better_low, better_high) = (_exact_ends(share, n, confidence) for share in (worse, better))
+    both_possible = worse < 1 and better < 1
+    r = -math.sqrt(worse * better / ((1 - worse) * (1 - better))) if both_possible else 0.0
+    mean = worse - better
+    low = mean - _combined(worse - worse_low, better_high - better, r)
+    high = mean + _combined(worse_high - worse, better - better_low, r)
+    if _sign_test(worse * n, better * n) > 1 - confidence:
+        low, high = min(low, 0.0), max(high, 0.0)
+    return MeanInterval(mean, standard_error(d, weights), max(low, -1.0), min(high, 1.0), confidence, "exact", len(d), n)
+
+
+def _combined(a: float, b: float, r: float) -> float:
+    return math.sqrt(max(0.0, a * a - 2 * r * a * b + b * b))
+
+
+def _sign_test(worse: float, better: float) -> float:
+    """The two-sided p-value of so many draws that are worse and better, if both were as likely."""
+    most, least = max(worse, better), min(worse, better)
+    return min(1.0, 2 * float(special.betainc(most, least + 1, 0.5))) if most > 0 else 1.0
 
 
 def paired_interval(d: NDArray[np.float64], weights: NDArray[np.float64], confidence: float) -> MeanInterval:

@@ -526,16 +526,16 @@ def change(n: int, *, broken: int, mended: int) -> HeldOutChange:
 @pytest.mark.parametrize(
     ("n", "broken", "mended", "sentence"),
     [
-        # the mean of the differences is 5/73, its standard error sqrt((11/73 - (5/73)^2) / 72) = 0.045, and t_72 = 1.993
-        (73, 8, 3, "The error may have risen by up to 16 points; 73 examples are too few to say."),
-        (73, 3, 8, "The error may have fallen by up to 16 points or risen by up to 2.1 points; 73 examples are too few to say."),
-        # 40 of 100: 0.40 +- 1.984 * sqrt(0.24 / 99)
+        # 8/73 lies within 0.048 and 0.205, 3/73 within 0.009 and 0.115, r = -0.073: 5/73 - 0.100 and + 0.103
+        (73, 8, 3, "The error may have risen by up to 17 points; 73 examples are too few to say."),
+        (73, 3, 8, "The error may have fallen by up to 17 points or risen by up to 3.1 points; 73 examples are too few to say."),
+        # 40 of 100: 0.303 to 0.503, and 0 of 100: 0 to 0.036
         (100, 40, 0, "The error rose, by 30 to 50 points."),
         (100, 0, 40, "The error fell, by 30 to 50 points."),
-        # 0.29 +- 1.96 * sqrt(0.2059 / 99,999): both ends are written as 29
+        # 0.287 to 0.293: both ends are written as 29
         (100_000, 29_000, 0, "The error rose, by 29 points."),
-        (100, 0, 0, "No example is predicted worse or better."),
-        # (30 - 20) / 20,000 = 0.05 points, with a standard error of sqrt(50) / 20,000 = 0.035 points
+        (100, 0, 0, "No example is predicted worse or better; of others at most 3.6 points may be."),
+        # (30 - 20) / 20,000 = 0.05 points; 30 are 20.2 to 42.8, and 20 are 12.2 to 30.9
         (20_000, 30, 20, "The error changed by at most 0.12 points, on 20,000 examples."),
     ],
 )
