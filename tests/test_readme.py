@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import prunemodels as pm
+from benchmarks.frontier.data import budgets_of
+from benchmarks.frontier.results import read_results
+from benchmarks.frontier.tables import at_budgets
 from prunemodels.data_files import data_folder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,10 +31,12 @@ def blocks(page: str) -> list[tuple[int, str, str | None]]:
     return [(text.count("\n", 0, block.start(1)), block[1], block[2] or None) for block in found]
 
 
-def run_examples(page: str) -> None:
-    """Run a page's examples from nothing. What fails names the page and the line, since code keeps its place on the page."""
+def run_examples(page: str, *, before: str | None = None) -> None:
+    """Run a page's examples from nothing, as far as the first that needs `before`; what fails names the page and the line."""
     names: dict[str, object] = {}
     for above, code, shown in blocks(page):
+        if before and before in code:
+            return
         printed = io.StringIO()
         try:
             with contextlib.redirect_stdout(printed):
@@ -46,9 +52,12 @@ def run_examples(page: str) -> None:
 @pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in PAGES])
 def test_examples_print_what_is_shown(page: str) -> None:
     """A page's examples, run one after the other from nothing, print exactly the lines below each, where there are any."""
-    if "fetch_heart" in (ROOT / page).read_text() and not (data_folder() / "heart_statlog.csv.gz").is_file():
-        pytest.skip("Heart's table is not there")
-    run_examples(page)
+    if (data_folder() / "heart_statlog.csv.gz").is_file():
+        run_examples(page)
+        return
+    run_examples(page, before="fetch_heart")
+    if "fetch_heart" in (ROOT / page).read_text():
+        pytest.skip("Heart's table is not there; what stands before the first example that needs it has run")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +87,100 @@ def test_pages_use_public_names(page: str) -> None:
 
 
 def test_pages_have_examples() -> None:
-    """The README has several examples, the first with its output, and so has the page on formulations."""
+    """The README's examples are shown with their output, as are those of the page on formulations."""
     assert len(blocks("README.md")) > 1
-    assert blocks("README.md")[0][2]
-    assert all(shown for _, _, shown in blocks("docs/formulations.md"))
+    assert all(shown for page in ("README.md", "docs/formulations.md") for _, _, shown in blocks(page))
+
+
+def test_the_readme_is_short() -> None:
+    """At most 1,500 words; the example of each door has at most ten lines and needs no file."""
+    assert len((ROOT / "README.md").read_text().split()) <= 1500
+    for _, code, _ in blocks("README.md")[:2]:
+        assert len(code.splitlines()) <= 10
+        assert "fetch" not in code
+
+
+PROMISES = {
+    "test_readme.py::test_cascades_err_least_short_of_all_features": [
+        "Less error for the same money",
+        "but not where all features",
+    ],
+    "test_readme.py::test_the_readme_counts_the_engines": ["the same by [18 engines]"],
+    "solvers/test_conformance.py::test_engines_agree": [
+        "solves the integer programs behind this exactly",
+        "the optimum for one lambda",
+    ],
+    "solvers/path/test_pruning_path.py::test_path_holds_the_extreme_optimum_everywhere": ["the optima of all lambda at once"],
+    "solvers/within/test_engines.py::test_every_engine_on_every_instance": ["the best pruning found within a budget"],
+    "proofs_checks/test_alone.py::test_the_package_is_imported_with_numpy_and_scipy_only": [
+        "with certificates that others can check",
+        "[checked](docs/proofs.md) without the engines",
+    ],
+    "proofs_checks/optimality/test_optimality.py::test_one_dual_state_proves_the_whole_path": [
+        "the last line checks its certificate",
+        "solutions for growing lambda are nested",
+        "every optimal pruning for every lambda",
+    ],
+    "proofs_checks/total_unimodularity/test_decide.py::test_every_instance_has_the_certificate": [
+        "IP3's matrix is totally unimodular"
+    ],
+    "proofs_checks/integrality/test_integrality.py::test_only_ip1_and_lp1_have_fractional_vertices": [
+        "so its relaxation has integral vertices"
+    ],
+    "prunemodels/test_main_job.py::test_a_checker_accepts_path_and_cut_on_real_forests": [
+        "1,230 optimal prunings; the path and its certificate"
+    ],
+    "prunemodels/on_demand/test_guarantees.py::test_the_classes_are_the_full_walks": [
+        "The same predictions for less",
+        "until no other answer is possible",
+        "The classes are the same",
+    ],
+    "prunemodels/estimators/test_pruned_forest.py::test_a_budget_is_kept_exactly": ["`prune_forest`: optimal"],
+    "prunemodels/models/libraries/test_export.py::test_forests_of_other_libraries_in_pipelines": ["[`prune_model`](docs/ot"],
+    "prunemodels/models/boosting/test_promise.py::test_never_worse_on_many_models": ["never worse than dropping rounds"],
+}
+"""What would fail if it were not so, below `tests`: the promises of the README by the test of each."""
+
+PROMISING = re.compile(
+    r"\b(?:prove[ns]?|proofs?|guarantee\w*|never|every|all|always|exactly|optim(?:al|um|a)|same|certificates?|nested|no other)\b"
+)
+
+NO_PROMISES = ["**Certificates** for bounds", "all commands"]
+"""Statements with such a word that promise nothing, or what stands beside them promises."""
+
+
+def statements(text: str) -> list[str]:
+    """The sentences, headers and cells of a page outside of code blocks, on a line each."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    parts = re.split(r"(?<=[.:!?;])\**\s+(?=[A-Z*`\[])|\s\|\s|\n\n|\n(?=[|-])", text)
+    return [" ".join(part.split()) for part in parts]
+
+
+def test_every_promise_of_the_readme_has_a_test() -> None:
+    """Each statement with a word like "never" or "every" is in the list, with a test that exists; the list has no other."""
+    text = statements((ROOT / "README.md").read_text())
+    known = [*(promise for promises in PROMISES.values() for promise in promises), *NO_PROMISES]
+    assert [one for one in text if PROMISING.search(one) and not any(promise in one for promise in known)] == []
+    assert [promise for promise in known if not any(promise in one for one in text)] == []
+    for test in PROMISES:
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(), test
+
+
+def test_the_readme_counts_the_engines() -> None:
+    """As many engines as the registry has."""
+    assert f"[{len(pm.SOLVERS)} engines]" in (ROOT / "README.md").read_text()
+
+
+def test_cascades_err_least_short_of_all_features() -> None:
+    """In the README's picture: cascades below backward elimination at every budget but the last, and that below the forest."""
+    panels = ["miniboone", "covtype_two"]
+    results = read_results(ROOT / "benchmarks" / "results" / "frontier.csv")
+    chosen = at_budgets(results[results["data"].isin(panels)], {name: budgets_of(name) for name in panels})
+    error = chosen.groupby(["data", "budget", "method"])["error"].mean().unstack()
+    cascade, boosted, pruned = (
+        error[m] for m in ("cascade of LightGBM models", "LightGBM, backward elimination", "optimal pruning path")
+    )
+    assert (boosted < pruned).all()
+    for name in panels:
+        assert (cascade[name] < boosted[name])[:-1].all()
