@@ -26,10 +26,11 @@ class Card:
     rows: tuple[tuple[str, ...], ...] = ()
     header: tuple[str, ...] = ()  # headings of the columns; empty: none
     notes: tuple[str, ...] = ()  # sentences below the table
+    first: tuple[str, ...] = ()  # sentences above it: what must not be missed
 
     def text(self) -> str:
         """The card in plain text."""
-        parts = [self.title]
+        parts = [self.title, *(fill(line, WIDTH, break_on_hyphens=False) for line in self.first)]
         if self.rows:
             header = self.header or ("",) * len(self.rows[0])
             table = align(header, self.rows, left=1).splitlines()[0 if self.header else 1 :]
@@ -50,8 +51,9 @@ class Card:
             for row in self.rows
         )
         table = f"<table>{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>" if body else ""
+        above = "".join(f'<p style="{NOTE}"><strong>{escape(line)}</strong></p>' for line in (self.title, *self.first))
         notes = "".join(f'<p style="{NOTE}">{escape(note)}</p>' for note in self.notes)
-        return f'<div style="overflow-x:auto"><p style="{NOTE}"><strong>{escape(self.title)}</strong></p>{table}{notes}</div>'
+        return f'<div style="overflow-x:auto">{above}{table}{notes}</div>'
 
 
 class Shown(ABC):

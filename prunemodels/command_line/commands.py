@@ -95,15 +95,17 @@ METHODS = """
     improves it, in seconds), exact (until proven)
 --time-limit S:seconds    seconds for the search within the budget or limits (default: 10 for best, 300 for exact)
 """
+POSITIVE = "--positive CLASS  the class to be found, e.g. ill (default: the rarer of two): how many are missed, and false alarms"
 LAM = "--lam L:amount  how much error one unit of cost is worth"
 BUDGET = "--budget B:amount  largest mean cost of a prediction, in the unit of the prices"
 LIMIT = """--limit L+:limit  at most so much: minutes=30 (a column cost_minutes of the prices), 'mri<=0.3' (the share
     of examples that ask for an item), splits=200; once for each limit
 """.strip()
 PICTURE = "--picture STEM  draw the trade-off as STEM.png and STEM.svg, or the one whose ending is given"
-EXIT_OUTPUTS = """
+EXIT_OUTPUTS = f"""
 --budget B:amount  largest mean cost of a prediction (default: the cheapest policy that held-out rows cannot tell from the best)
 --held-out FILE    labelled examples kept apart, a table like --data: cost, error, and which examples stop where
+{POSITIVE}
 --out FILE!        the cascade: .skops or .joblib, for prunemodels.load_cascade
 --picture STEM     draw which examples stop where as STEM.png and STEM.svg, or the one whose ending is given
 """
@@ -209,6 +211,7 @@ TASKS: dict[str, dict[str, Command]] = {
 | --held-out FILE      labelled examples kept apart, a table like --data
 | --split S:part       share of --data that is kept apart, drawn at random (default: 0.4)
 --apart-csv FILE.csv   write the examples that --split kept apart: prune and exits need such examples
+{POSITIVE}
 # output
 --out FILE!       the model: .skops or .joblib
 """,
@@ -226,6 +229,7 @@ forest FOREST    {MODEL}{BOOSTED}
 --label COLUMN!  the label column of --data
 {PRICES.strip().replace("?", "!")}
 {LIMIT}
+{POSITIVE}
 """,
             "evaluate model.json --data test.csv --label y --costs prices.csv",
         ),
@@ -242,6 +246,7 @@ forest FOREST    {MODEL}{BOOSTED}
     pruning, the other certifies it
 # output
 --held-out FILE      examples kept apart, a table like --data: report the cost there with its interval
+{POSITIVE}
 --drop-unused        the model in --out is given only the columns that it reads
 --out FILE!          the pruned forest: .skops or .joblib; a boosted model: its library's format too
 --path-csv FILE.csv  also write the whole path
@@ -275,7 +280,7 @@ forest FOREST    {MODEL}{BOOSTED}
 --confidence C:confidence=0.95  confidence of the page's intervals (default: 0.95)
 --title TITLE          heading of the page
 --unit WORD            unit of the prices, e.g. dollars
---positive CLASS       the class to be found, e.g. ill: the page says how many are missed (default: the rarer of two)
+{POSITIVE}
 --out FILE.html!       the page: complete, it loads nothing from elsewhere
 """,
             f"report {EXAMPLE_INPUTS} --budget 24 --held-out test.csv --unit dollars --out report.html",

@@ -22,7 +22,7 @@ from prunemodels.command_line.inputs import (
     read_instance,
     read_labelled,
 )
-from prunemodels.command_line.judge import check_labels, features_of, hints_on_columns
+from prunemodels.command_line.judge import check_labels, choice_line, features_of, hints_on_columns, warnings_of
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, shows_progress
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
@@ -102,14 +102,14 @@ def _finish(
         with errors_naming(f"--held-out {args.held_out}"):
             counted = counted_rows(held_out.X, held_out.y, held_out.weights)
             assert counted is not None
-            seen = judged_on(cascade, *counted, SETTINGS.confidence, None)
+            seen = judged_on(cascade, *counted, SETTINGS.confidence, args.positive)
         stops = seen.stops.to_frame().to_dict("records")
         record |= {"held_out": seen.change, "stops": stops}
-        lines += ["", card_of(seen.change), "", _who_stops(stops, task), ""]
+        lines += ["", card_of(seen.change), "", *choice_line(seen.change.classes), _who_stops(stops, task), ""]
         report += f" --held-out {args.held_out} --label {args.label}"
     dump_forest(cascade, args.outputs.aside(out))
     draw_pictures(args, lambda: package("prunemodels.plots").plot_exits(cascade, rows.X, rows.y, sample_weight=rows.weights))
-    return Summary(record, lines, [out], data.ignored, hints, f"{report} --out report.html")
+    return Summary(record, lines, [out], data.ignored, hints, f"{report} --out report.html", warnings=warnings_of(record))
 
 
 def _who_stops(stops: list[dict[Any, Any]], task: str) -> str:

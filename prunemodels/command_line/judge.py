@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,9 +37,11 @@ from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
+from prunemodels.models.forests.labels import losses_of
 from prunemodels.models.tree_model import TreeModel, tree_model_of
 from prunemodels.stages.raw_tables import codes, identifiers, is_numeric
 from prunemodels.stages.table_preparation import prepared
+from prunemodels.statements.by_class import ByClass, by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import MeanInterval
 from prunemodels.statements.wording import budget_verdict, error, is_overrun, limit_uses
@@ -57,10 +60,38 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
     if args.limit:
         with errors_naming("--limit"):
             found = replace(found, uses=limit_uses(model.usage(data.X, **prices), model.ensemble.is_split, args.limit))
+    weights = np.ones(len(data.X)) if data.weights is None else data.weights
+    seen = class_by_class(args, model.classes, data.y, [model.predict(data.X)], weights)
     record = model_record(args, model)
     title = f"{args.forest}: {record['model']} of {record['trees']} trees, on {data.told}"
     hints = hints_on_rows(None, data)
-    return Summary(record | {"figures": found}, [card_of(found, title), ""], ignored=data.ignored, hints=hints)
+    lines: list[str | Line] = [card_of(found, title), "", *class_lines(seen)]
+    warnings = () if seen is None else seen.first
+    record |= {"figures": found, "classes": seen}
+    return Summary(record, lines, ignored=data.ignored, hints=hints, warnings=warnings)
+
+
+def class_by_class(args: argparse.Namespace, classes: Any, y: Any, said: Sequence[Any], weights: Any) -> ByClass | None:
+    """What one model, or one before and one after, says of examples class by class; None for numbers."""
+    at = weights > 0
+    with errors_naming("--positive"):
+        return by_class(classes, y[at], [answers[at] for answers in said], weights[at], SETTINGS.confidence, args.positive)
+
+
+def class_lines(seen: ByClass | None) -> list[str | Line]:
+    """The table of what one model finds, and which class is taken for the one to be found."""
+    return [] if seen is None else [card_of(seen), "", *choice_line(seen)]
+
+
+def choice_line(seen: ByClass | None) -> list[str | Line]:
+    """Which of two classes is taken for the one to be found, and how to take the other."""
+    return [] if seen is None or not seen.choice else [Line("to be found", seen.choice)]
+
+
+def warnings_of(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is to be read before any saving: of the change on held-out examples, else of the one on ``--data``."""
+    changes = (record.get(where) for where in ("held_out", "on_data"))
+    return next((change.first for change in changes if isinstance(change, HeldOutChange)), ())
 
 
 def model_record(args: argparse.Namespace, model: TreeModel) -> dict[str, Any]:
@@ -68,16 +99,18 @@ def model_record(args: argparse.Namespace, model: TreeModel) -> dict[str, Any]:
     return {"forest": args.forest, "model": model_name(model.model), "trees": model.ensemble.n_trees, "data": args.data}
 
 
-def changed(before: TreeModel, after: TreeModel, rows: Examples, costs: Any, evaluation_cost: float) -> HeldOutChange:
+def changed(args: argparse.Namespace, before: TreeModel, after: TreeModel, rows: Examples, costs: Any) -> HeldOutChange:
     """What a model and its pruning cost, and how they err, on some examples, by weight."""
+    evaluation_cost = args.evaluation_cost
     weights = np.ones(len(rows.X)) if rows.weights is None else rows.weights
-    paid, losses, at = [], [], weights > 0
+    paid, losses, said, at = [], [], [], weights > 0
     for model in (before, after):
         usage, splits = model.usage(rows.X, costs, rows.weights, evaluation_cost), model.ensemble.is_split
         paid.append(SampleCost.of(usage, splits))
-        losses.append(model.losses(rows.X, rows.y)[at])
-    pairs = (paid[0], paid[1]), (losses[0], losses[1])
-    return change_of(*pairs, weights[at], 0.95, loss=usual_loss(before.task))
+        said.append(model.predict(rows.X))
+        losses.append(losses_of(model.classes, said[-1], rows.y)[at])
+    pairs, judged = ((paid[0], paid[1]), (losses[0], losses[1])), class_by_class(args, before.classes, rows.y, said, weights)
+    return change_of(*pairs, weights[at], SETTINGS.confidence, loss=usual_loss(before.task), classes=judged)
 
 
 def verdict_on(budget: Any, cost: MeanInterval, unit: str = "") -> tuple[dict[str, Any], list[str | Line]]:
@@ -117,6 +150,7 @@ def train_command(args: argparse.Namespace) -> Summary:
         measured, trained = (
             float(np.mean(tree_model.losses(some, truth))) for some, truth in ((test_X, test_y), (X.iloc[rows], y[rows]))
         )
+    found = class_by_class(args, tree_model.classes, test_y, [tree_model.predict(test_X)], np.ones(len(test_y)))
     simple = np.mean(y[rows]) if regression else pd.Series(y[rows]).mode()[0]
     plain = float(np.mean((test_y - simple) ** 2 if regression else test_y != simple))
     dump_forest(model, args.outputs.aside(out))
@@ -125,7 +159,7 @@ def train_command(args: argparse.Namespace) -> Summary:
     measure = tree_model.measure
     record = {"model": model_name(model), "trees": tree_model.ensemble.n_trees, "measure": measure}
     record |= {"features": len(table.names), "examples": len(rows), "held_out_examples": len(test_y)}
-    record |= {"held_out_error": measured, "training_error": trained, "plain_error": plain}
+    record |= {"held_out_error": measured, "training_error": trained, "plain_error": plain, "classes": found}
     always = "the mean for everybody" if regression else f"the answer {simple!s} for everybody"
     lines: list[str | Line] = [
         f"{args.out}: {record['model']}, {record['trees']} trees on {len(table.names)} columns",
@@ -136,6 +170,8 @@ def train_command(args: argparse.Namespace) -> Summary:
             "" if measured < plain else "warning",
         ),
         Line("trained on", f"{len(rows):,} examples of {args.data}, with {error(trained, measure)} there"),
+        "",
+        *class_lines(found),
     ]
     hints = hints_on_columns(X)
     seen, test = Examples(args.data, X, y, None, table.names), Examples(args.held_out, test_X, test_y, None, table.names)
@@ -147,7 +183,8 @@ def train_command(args: argparse.Namespace) -> Summary:
     next_ = (
         f"prunemodels prune {args.out} --data {after} --label {args.label} --costs PRICES.csv --budget B --out cheap.skops{more}"
     )
-    return Summary(record, lines, [out, *kept], args.ignore or (), hints, next_)
+    warnings = () if found is None else found.first
+    return Summary(record, lines, [out, *kept], args.ignore or (), hints, next_, warnings=warnings)
 
 
 def features_of(args: argparse.Namespace, table: Examples, rows: NDArray[Any] | slice = slice(None)) -> Examples:

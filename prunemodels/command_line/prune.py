@@ -27,7 +27,7 @@ from prunemodels.command_line.inputs import (
     read_model_file,
     same_file,
 )
-from prunemodels.command_line.judge import changed, model_record, verdict_on
+from prunemodels.command_line.judge import changed, choice_line, model_record, verdict_on, warnings_of
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, option_of, refuse, reserve, shows_progress
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, plain
@@ -140,7 +140,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
     lines += [*found.lines, Line("cost sample", found.data.told)]
     files = [out, *tables, *proofs]
     after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
-    return Summary(record, lines, files, found.data.ignored, hints, "" if boosted else after)
+    return Summary(record, lines, files, found.data.ignored, hints, "" if boosted else after, warnings=warnings_of(record))
 
 
 def check_budget_options(args: argparse.Namespace) -> None:
@@ -230,7 +230,7 @@ def _of_forest(args: argparse.Namespace, model: Any) -> Found:
 
     def change(rows: Examples) -> HeldOutChange:
         on = problem if rows is instance.data else on_other_rows(problem, rows.X, rows.weights)
-        return held_out_change(on, pruning.kept, model, rows.y, 0.95, args.limit or ())
+        return held_out_change(on, pruning.kept, model, rows.y, SETTINGS.confidence, args.limit or (), args.positive)
 
     def picture(rows: Examples) -> Any:
         return package("prunemodels.plots").plot_tradeoff(path, held_out=_along(path, rows), chosen=pruning)
@@ -255,7 +255,7 @@ def _on_held_out(args: argparse.Namespace, found: Found, rows: Examples) -> tupl
 def seen_apart(args: argparse.Namespace, seen: HeldOutChange) -> tuple[dict[str, Any], list[str | Line]]:
     """A change on held-out examples, what it says of a budget, and what may do better where the error rose by much."""
     more, told = verdict_on(args.budget, seen.cost_after, getattr(args, "unit", None) or "")
-    lines: list[str | Line] = [card_of(seen), "", *told]
+    lines: list[str | Line] = [card_of(seen), "", *choice_line(seen.classes), *told]
     if seen.far_worse:
         ways = "exits (prunemodels exits), a cascade (prunemodels cascade), or a larger budget"
         before = error(seen.error_before.mean, seen.measure)
@@ -315,6 +315,6 @@ def _of_boosted(args: argparse.Namespace, model: Any, *, whole: bool) -> Found:
         return package("prunemodels.plots").plot_curves([tradeoff_curve(path, rows.X, rows.y, sample_weight=rows.weights)])
 
     def change(rows: Examples) -> HeldOutChange:
-        return changed(trees, after, rows, costs, args.evaluation_cost)
+        return changed(args, trees, after, rows, costs)
 
     return Found(trees, [data], chosen, saved, path, change, picture, record, lines)

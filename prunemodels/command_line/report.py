@@ -26,6 +26,7 @@ from prunemodels.command_line.inputs import (
     read_instance,
     read_model_file,
 )
+from prunemodels.command_line.judge import warnings_of
 from prunemodels.command_line.parsing import errors_naming, need, option_of, refuse
 from prunemodels.command_line.process import STATUS
 from prunemodels.command_line.prune import (
@@ -68,7 +69,9 @@ def report_command(args: argparse.Namespace) -> Summary:
     record, lines = _cross_fitted(facts) if facts.held_out is None else seen_apart(args, facts.held_out)
     holds, proof = (True, NO_PROOF) if facts.evidence is None else (facts.evidence.holds, PROOFS[facts.evidence.holds])
     record["verified"] = None if facts.evidence is None else holds
-    return Summary(record, [*lines, Line("proof", *proof)], [place], hints=hints, exit_status=STATUS[holds])
+    return Summary(
+        record, [*lines, Line("proof", *proof)], [place], hints=hints, exit_status=STATUS[holds], warnings=warnings_of(record)
+    )
 
 
 def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[str]]:

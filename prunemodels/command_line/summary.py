@@ -40,9 +40,9 @@ class Line(NamedTuple):
 class Summary:
     """The result of a command: the `record` that ``--json`` prints, by `plain`, and what a terminal shows.
 
-    That are `lines`, the seconds where `timed`, what was taken for numbers in tables that were `read`, hints on what a user may
-    want to know or to change, columns of the data that were not used (`ignored`), the files `written`, and the command to type
-    `next`, if any.
+    That are `warnings`, which are to be read before any saving, `lines`, the seconds where `timed`, what was taken for numbers in
+    tables that were `read`, hints on what a user may want to know or to change, columns of the data that were not used
+    (`ignored`), the files `written`, and the command to type `next`, if any.
     """
 
     record: Mapping[str, Any]
@@ -54,16 +54,25 @@ class Summary:
     next: str = ""
     exit_status: int = DONE
     timed: bool = True
+    warnings: Sequence[str] = ()
 
     def json(self, seconds: float) -> str:
         """One JSON object, for programs; `seconds` is how long the command took."""
-        more = {"written": self.written, "ignored": self.ignored, "read": self.read, "hints": self.hints, "seconds": seconds}
+        more = {
+            "warnings": self.warnings,
+            "written": self.written,
+            "ignored": self.ignored,
+            "read": self.read,
+            "hints": self.hints,
+            "seconds": seconds,
+        }
         return json.dumps(plain(more | dict(self.record)), indent=2, allow_nan=False)
 
     def text(self, seconds: float) -> str:
         """The text that a terminal shows; `seconds` as in `json`."""
         unused = ", ".join(self.ignored[: SETTINGS.most_names]) + (", ..." if len(self.ignored) > SETTINGS.most_names else "")
-        lines: list[str | Line] = [*self.lines, *([Line("time", f"{seconds:.1f} s")] if self.timed else [])]
+        lines: list[str | Line] = [*(Line("read first", warning, "warning") for warning in self.warnings)]
+        lines += [*([""] if lines else []), *self.lines, *([Line("time", f"{seconds:.1f} s")] if self.timed else [])]
         lines += [*(Line("read", sentence) for sentence in self.read), *(Line("hint", hint) for hint in self.hints)]
         lines += [Line("not used", f"columns {unused}")] if self.ignored else []
         lines += [f"{'written':{SETTINGS.label}}{file}" for file in self.written]
@@ -109,10 +118,13 @@ def _object(value: Any) -> Any:
 
 
 def card_of(answer: Shown, title: str = "") -> str:
-    """How an answer shows itself, perhaps under another title, without the Python that it proposes to type next."""
+    """How an answer shows itself, perhaps under another title, without the Python that it proposes to type next.
+
+    What is to be read before it stands above all lines, see `Summary`.
+    """
     card = answer._card()
     notes = tuple(note for note in card.notes if not note.startswith("Next: "))
-    return replace(card, title=title or card.title, notes=notes).text()
+    return replace(card, title=title or card.title, notes=notes, first=()).text()
 
 
 def model_name(model: Any) -> str:

@@ -292,7 +292,7 @@ class PrunedForest(Shown, HoldsModel):
         if seen is None:
             costs = ("cost per prediction", amount(before.cost), amount(self.cost))
             return Card(title, (costs, size), ("", "before", "after"), self._notes(None))
-        return Card(title, (*seen.rows(), (*size, "")), seen.header, self._notes(seen))
+        return Card(title, (*seen.rows(), (*size, "")), seen.header, self._notes(seen), seen.first)
 
     def _notes(self, seen: HeldOutChange | None) -> tuple[str, ...]:
         """Sentences on the examples, the limits, the error and what is bought."""

@@ -31,10 +31,11 @@ from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, rate
 from prunemodels.evaluation.evaluate import LabelledRows, each_block, joined_weights
 from prunemodels.models.costs import Costs, cost_items
-from prunemodels.models.forests.labels import forest_losses
+from prunemodels.models.forests.labels import forest_losses, losses_of
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.forests.reading import check_columns, read_trees
 from prunemodels.models.tree_model import fitted_model
+from prunemodels.statements.by_class import by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of, error_interval
 from prunemodels.statements.mean_bounds import MeanInterval, Method
 from prunemodels.statements.wording import interval, limit_uses
@@ -265,27 +266,39 @@ def _usage_and_kept(
 
 
 def held_out_change(
-    problem: PruningProblem, kept: NDArray[np.bool_], forest: Any, y: Any, confidence: float, limits: Sequence[Limit] = ()
+    problem: PruningProblem,
+    kept: NDArray[np.bool_],
+    forest: Any,
+    y: Any,
+    confidence: float,
+    limits: Sequence[Limit] = (),
+    positive: Any = None,
 ) -> HeldOutChange:
     """`held_out_changes` of one pruning, and what it uses of limits."""
-    found = held_out_changes(problem, [kept], forest, y, confidence)[0]
+    found = held_out_changes(problem, [kept], forest, y, confidence, positive)[0]
     return replace(found, uses=limit_uses(problem.usage, kept, limits, confidence))
 
 
 def held_out_changes(
-    problem: PruningProblem, kept: Sequence[NDArray[np.bool_]], forest: Any, y: Any, confidence: float
+    problem: PruningProblem, kept: Sequence[NDArray[np.bool_]], forest: Any, y: Any, confidence: float, positive: Any = None
 ) -> list[HeldOutChange]:
     """Measure prunings on a problem whose cost sample are the held-out examples, y the labels of all rows of ``problem.X``.
 
-    `forest` is the one before pruning, and the same examples judge both, so that differences are paired.
+    `forest` is the one before pruning, and the same examples judge both, so that differences are paired. `positive`: the class
+    to be found, see `prunemodels.statements.by_class`.
     """
-    loss = problem.ensemble.loss
+    loss, usage, classes = problem.ensemble.loss, problem.usage, problem.ensemble.classes
 
-    def seen(model: Any, kept: NDArray[np.bool_]) -> tuple[SampleCost, NDArray[np.float64]]:
-        losses = forest_losses(model, problem.X, y, loss)[problem.usage.rows]
-        return SampleCost.of(problem.usage, kept), losses
+    def seen(model: Any, kept: NDArray[np.bool_]) -> tuple[SampleCost, NDArray[np.float64], NDArray[Any]]:
+        said = np.asarray(model.predict(problem.X))
+        losses = losses_of(classes, said, y, loss=loss)
+        return SampleCost.of(usage, kept), losses[usage.rows], said[usage.rows]
 
-    before = seen(forest, problem.ensemble.is_split)
-    after = [seen(apply_pruning(Pruning(problem, k), forest), k) for k in kept]
-    pairs = [((before[0], paid), (before[1], losses)) for paid, losses in after]
-    return [change_of(paid, losses, problem.usage.weights, confidence, loss=loss) for paid, losses in pairs]
+    paid_before, lost_before, said_before = seen(forest, problem.ensemble.is_split)
+    truth, found = np.asarray(y)[usage.rows], []
+    for k in kept:
+        paid, lost, said = seen(apply_pruning(Pruning(problem, k), forest), k)
+        judged = by_class(classes, truth, (said_before, said), usage.weights, confidence, positive)
+        pairs = (paid_before, paid), (lost_before, lost)
+        found.append(change_of(*pairs, usage.weights, confidence, loss=loss, classes=judged))
+    return found

@@ -20,8 +20,9 @@ from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPrun
 from prunemodels.models.forests.labels import losses_of
 from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.losses import loss_of
-from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.facts import PageOptions, Tradeoff, before_and_after
+from prunemodels.report_page.payers import Answers, Payers, payers
+from prunemodels.statements.by_class import by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.wording import count
 
@@ -42,7 +43,7 @@ class BoostedFacts:
     loss: tuple[float, float]
     items: Sequence[ItemCost]
     along: TradeoffCurve
-    classes: ByClass | None
+    payers: Payers | None
 
     @property
     def task(self) -> str:
@@ -96,14 +97,16 @@ def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning,
         losses.append(float(np.average(each, weights=weight)))
         answers.append(Answers(np.asarray(said)[counted], paid[-1].rows))
     weights, confidence, made = weight[counted], shown.confidence, before.forest.made
+    classes, truth = before.forest.classes, np.asarray(y)[counted]
+    judged = by_class(classes, truth, [answer.said for answer in answers], weights, confidence, shown.positive)
     loss = usual_loss("regression" if before.forest.classes is None else "classification")
     return BoostedFacts(
         shown,
         path,
         chosen,
-        change_of((paid[0], paid[1]), (errors[0], errors[1]), weights, confidence, loss=loss),
+        change_of((paid[0], paid[1]), (errors[0], errors[1]), weights, confidence, loss=loss, classes=judged),
         (losses[0], losses[1]),
         item_costs(usage, (before.kept, chosen.kept), ensemble.names[: before.forest.n_columns] if made is None else made.names),
         tradeoff_curve(path, X, y, sample_weight=weight),
-        by_class(before.forest.classes, np.asarray(y)[counted], weights, answers, usage.costs, confidence, shown.positive),
+        payers(classes, truth, weights, answers, usage.costs, shown.positive),
     )

@@ -30,14 +30,15 @@ from formulations.instance.tree_loss import usual_loss
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import ExitPathEvaluation, Stops, stops_of
 from prunemodels.cascades.exit_path import ExitPath
-from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.evidence import Evidence, evidence_of_cascade
 from prunemodels.report_page.facts import Mark, PageOptions, Tradeoff, half_width, table_or_array, told
 from prunemodels.report_page.page_style import PAGE
+from prunemodels.report_page.payers import Answers, Payers, payers
 from prunemodels.report_page.purchases import Purchase, purchases
 from prunemodels.stages.doubt import MarginDoubt
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.stages import PricedStages
+from prunemodels.statements.by_class import by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import effective_rows, standard_error
 from prunemodels.statements.wording import amount, count, error, share
@@ -53,13 +54,13 @@ class OnRows:
     """A cascade on the labelled rows that the caller gave.
 
     `stops` has the stage at which each row stops, and all policies of the path; `change` is from the last stage for every row to
-    the cascade; `stages` are `stage_figures` of its policy; `classes` is None for numbers.
+    the cascade; `stages` are `stage_figures` of its policy; `payers` is None for numbers.
     """
 
     stops: Stops
     change: HeldOutChange
     stages: pd.DataFrame
-    classes: ByClass | None
+    payers: Payers | None
 
     @property
     def items_bought(self) -> float:
@@ -105,9 +106,9 @@ class CascadeFacts:
         return None if self.on_rows is None else self.on_rows.change
 
     @property
-    def classes(self) -> ByClass | None:
-        """Errors of both kinds and payments on these rows, class by class."""
-        return None if self.on_rows is None else self.on_rows.classes
+    def payers(self) -> Payers | None:
+        """Who pays what on these rows."""
+        return None if self.on_rows is None else self.on_rows.payers
 
     @property
     def path(self) -> ExitPath:
@@ -249,14 +250,14 @@ def judged_on(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confid
     once, classes = seen.table.once, seen.path.stages.classes
     paid = SampleCost(seen.table.cost[-1], float(once[-1])), SampleCost(stops.cost, float(once[policy.last_stage]))
     losses = seen.last_loss, seen.losses(policy)
-    change = change_of(paid, losses, weights, confidence, loss=usual_loss(seen.path.stages.task))
     answers = []
     if classes is not None:
         own = classes[seen.table.value.argmax(axis=2)[seen.stages(policy), np.arange(seen.n)]]
         said, known = (classes[seen.last.argmax(axis=1)], own), (stops.by_last, stops.bought)
         answers = [Answers(a, p.rows, k if stops.items.n_items else None) for a, p, k in zip(said, paid, known, strict=True)]
-    both = by_class(classes, y, weights, answers, stops.items, confidence, positive)
-    return OnRows(stops, change, stage_figures(seen, policy), both)
+    judged = by_class(classes, y, [answer.said for answer in answers], weights, confidence, positive)
+    change = change_of(paid, losses, weights, confidence, loss=usual_loss(seen.path.stages.task), classes=judged)
+    return OnRows(stops, change, stage_figures(seen, policy), payers(classes, y, weights, answers, stops.items, positive))
 
 
 def _tradeoff(cascade: Cascade, on_rows: OnRows | None) -> Tradeoff:

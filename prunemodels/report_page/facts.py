@@ -33,9 +33,9 @@ from prunemodels.evaluation.evaluate import ItemCost, item_costs
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.models.forests.problems import apply_pruning
-from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.evidence import Evidence, evidence_of
 from prunemodels.report_page.page_style import PAGE
+from prunemodels.report_page.payers import Answers, Payers, payers
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.mean_bounds import MeanInterval, quantile
 from prunemodels.statements.wording import is_overrun, transferable
@@ -117,7 +117,7 @@ class Facts:
     held_out: HeldOutChange
     along_path: PathEvaluation
     items: Sequence[ItemCost]
-    classes: ByClass | None
+    payers: Payers | None
     usage: Sequence[UsageCounts]
     evidence: Evidence
 
@@ -169,7 +169,7 @@ def gather(
     rows = _safe_indexing(X, held_out.usage.rows)
     both = Pruning.unpruned(held_out), Pruning(held_out, pruning.kept)
     ensemble = problem.ensemble
-    change = held_out_change(held_out, pruning.kept, forest, y, confidence, limits)
+    change = held_out_change(held_out, pruning.kept, forest, y, confidence, limits, shown.positive)
     answers = [
         Answers(np.asarray(model.predict(rows)), p.problem.usage.row_costs(p.kept), p.bought)
         for model, p in zip((forest, pruned), both, strict=True)
@@ -183,13 +183,12 @@ def gather(
         held_out=change,
         along_path=along_path,
         items=item_costs(held_out.usage, [p.kept for p in both], ensemble.column_names),
-        classes=by_class(
+        payers=payers(
             ensemble.classes,
             np.asarray(y)[held_out.usage.rows],
             held_out.usage.weights,
             answers,
             held_out.costs,
-            confidence,
             shown.positive,
         ),
         usage=[usage_counts(ensemble, p.kept, rows, held_out.usage.weights) for p in both],

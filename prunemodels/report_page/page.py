@@ -28,7 +28,6 @@ from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.boosting.boosted_pruning import BoostedPath
 from prunemodels.models.tree_model import HoldsModel
 from prunemodels.report_page.boosted import BoostedFacts, gather_boosted
-from prunemodels.report_page.by_class import Rate
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from prunemodels.report_page.evidence import figures_of
 from prunemodels.report_page.facts import Facts, gather, item_counts, spread, versions
@@ -226,18 +225,13 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         finalize=printable,
     )
-    texts = (amount, change, count, error, exact_number, share, bdi, complement, of_100, percent)
+    texts = (amount, change, count, error, exact_number, share, bdi, of_100, percent)
     environment.filters |= {text.__name__: text for text in texts}
     environment.filters |= {"whole": "{:,}".format, "digits": "{:.6g}".format}
     more = (item_counts, budget_verdict, use_in_words, error_name, figures_of, first_names, interval, is_rate, less)
     environment.globals |= {function.__name__: function for function in (*more, difference, measure, spread)}
     environment.globals |= {"rounded_claim": rounded_claim, "rounded_error": rounded_error}
     return environment.get_template(TEMPLATE)
-
-
-def complement(rate: Rate) -> Rate:
-    """The others of the same examples: found in place of missed."""
-    return Rate(rate.of - rate.count, rate.of, 1 - rate.share, 1 - rate.high, 1 - rate.low)
 
 
 def of_100(share: float) -> str:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from formulations.instance.tree_loss import TreeLoss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, is_rate
+from prunemodels.statements.by_class import ByClass
 from prunemodels.statements.mean_bounds import (
     Effective,
     MeanInterval,
@@ -55,6 +56,8 @@ class HeldOutChange(Shown, Effective):
         what the errors are, see `Ensemble.measure`.
     uses
         what the second model uses of each limit.
+    classes
+        what both say class by class; None for numbers.
 
     Examples
     --------
@@ -78,14 +81,15 @@ class HeldOutChange(Shown, Effective):
     mended: int | None
     measure: str
     uses: tuple[LimitUse, ...] = ()
+    classes: ByClass | None = None
 
     @property
     def task(self) -> str:
         """``"classification"`` or ``"regression"``."""
         return "regression" if self.broken is None else "classification"
 
-    def rows(self) -> tuple[tuple[str, str, str, str], ...]:
-        """Rows of a table: cost and error before, after, and their differences with intervals."""
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """Rows of a table: cost, error and the classes found before, after, and their differences with intervals."""
         measure, saved, increase = self.measure, self.saving, self.increase
         return (
             (
@@ -100,7 +104,13 @@ class HeldOutChange(Shown, Effective):
                 error(self.error_after.mean, measure),
                 f"{change(increase.mean, measure)} ({self.increase_interval})",
             ),
+            *(() if self.classes is None else self.classes.rows()),
         )
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """What is to be read before any saving, see `prunemodels.statements.by_class`."""
+        return () if self.classes is None else self.classes.first
 
     @property
     def increase_interval(self) -> str:
@@ -113,8 +123,9 @@ class HeldOutChange(Shown, Effective):
         return "", "before", "after", f"change ({100 * self.confidence:g} % interval)"
 
     def _card(self) -> Card:
-        notes = (self.verdict, *self.warnings, *(use_in_words(use) for use in self.uses))
-        return Card(f"Before and after, on {count(self.n, 'example')}", self.rows(), self.header, notes)
+        of_1000 = () if self.classes is None else self.classes.notes
+        notes = (self.verdict, *of_1000, *self.warnings, *(use_in_words(use) for use in self.uses))
+        return Card(f"Before and after, on {count(self.n, 'example')}", self.rows(), self.header, notes, self.first)
 
     def __repr__(self) -> str:
         return self._card().text()
@@ -201,6 +212,7 @@ def change_of(
     confidence: float,
     *,
     loss: TreeLoss,
+    classes: ByClass | None = None,
 ) -> HeldOutChange:
     """Compare costs and losses of two models on the same examples of positive weight; pairs are in the order before, after."""
     classification = loss.name in ("zero_one", "misclassification_costs")
@@ -219,4 +231,5 @@ def change_of(
         broken=int((l_after > l_before).sum()) if classification else None,
         mended=int((l_after < l_before).sum()) if classification else None,
         measure=loss.measure,
+        classes=classes,
     )

@@ -24,6 +24,7 @@ from prunemodels.models.boosting.refitting import STRENGTHS, refitted
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
 from prunemodels.models.libraries.reading import write_model
 from prunemodels.models.losses import SampleLoss, loss_of
+from prunemodels.statements.by_class import by_class
 from prunemodels.statements.change import SampleCost, change_of
 from prunemodels.statements.wording import amount, asked_for, count
 
@@ -139,24 +140,25 @@ class BoostedPruning(Shown):
         if self.sample is None or "strength" in self.stats:  # the values before a refit are not known
             rows = (("cost per prediction", amount(self.usage.cost(e.is_split)), amount(self.cost)), size)
             return Card(title, rows, ("", "before", "after"), (f"Mean loss {self.loss:.4g}.", self._bought(), NEXT))
-        kept = (e.is_split, self.kept)
+        kept, classes = (e.is_split, self.kept), self.forest.classes
         states = [state_of(OnRows(self.forest, self.usage, self.sample), k) for k in kept]
-        losses = [self._losses(self.sample, state.margins) for state in states]
+        said, truth = [self.forest.predictions(state.margins) for state in states], self._truth(self.sample)
+        losses = [np.asarray((s - truth) ** 2 if classes is None else s != truth, dtype=np.float64) for s in said]
+        judged = by_class(classes, truth, said, self.usage.weights, 0.95)
         paid = [SampleCost.of(self.usage, k) for k in kept]
-        kind = usual_loss("regression" if self.forest.classes is None else "classification")
-        seen = change_of((paid[0], paid[1]), (losses[0], losses[1]), self.usage.weights, 0.95, loss=kind)
+        kind = usual_loss("regression" if classes is None else "classification")
+        seen = change_of((paid[0], paid[1]), (losses[0], losses[1]), self.usage.weights, 0.95, loss=kind, classes=judged)
         trained = ("mean loss of the model", f"{states[0].loss:.4g}", f"{self.loss:.4g}", "")
         told = f"On {count(seen.n, 'example')}, which also chose the pruning, so the error is too low. {seen.verdict}"
         notes = (told, *seen.warnings, self._bought(), NEXT)
-        return Card(title, (*seen.rows(), trained, (*size, "")), seen.header, notes)
+        return Card(title, (*seen.rows(), trained, (*size, "")), seen.header, notes, seen.first)
 
-    def _losses(self, sample: SampleLoss, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-        """0-1 losses, or squared errors, of the sample's rows."""
-        said, targets = self.forest.predictions(margins), sample.targets
-        if self.forest.classes is None:
-            return np.asarray((said - targets[:, 0]) ** 2, dtype=np.float64)
-        truth = targets[:, 0].astype(np.int64) if targets.shape[1] == 1 else targets.argmax(axis=1)
-        return np.asarray(said != self.forest.classes[truth], dtype=np.float64)
+    def _truth(self, sample: SampleLoss) -> NDArray[Any]:
+        """The labels, or numbers, of the sample's rows."""
+        targets, classes = sample.targets, self.forest.classes
+        if classes is None:
+            return targets[:, 0]
+        return np.asarray(classes[targets[:, 0].astype(np.int64) if targets.shape[1] == 1 else targets.argmax(axis=1)])
 
     def _bought(self) -> str:
         if self.forest.category_columns:

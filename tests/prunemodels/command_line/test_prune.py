@@ -264,3 +264,24 @@ def test_confidence(house: House, path: pm.PruningPath, capsys: pytest.CaptureFi
     assert (answer["error"], r["pruned"]["cost"]) == (pruning.error, pruning.cost)
     assert answer["gap"] == pytest.approx(pruning.error - answer["bound"])
     assert repr(found) in " ".join(screen(capsys, words).split())
+
+
+def test_what_finds_nobody_says_so_first(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """Roots alone answer one class: the terminal and JSON begin with it, and sensitivity and specificity stand in the table."""
+    words = f"prune {IN} --label label --held-out test.csv --budget 0 --out out/none.skops"
+    lines = screen(capsys, words).splitlines()
+    assert lines[0] == "read first     This answers “1” for everybody; a saving says nothing."
+    ill = int((house.apart_y == 0).sum())
+    assert lines[1].startswith(f"read first     Of the {ill} examples that are “0”, none is found; before, ")
+    rows = [line for line in lines if line.startswith("  sensitivity: “0” found")]
+    assert len(rows) == 2  # on --data and on --held-out
+    assert all("0.0 % (0.0 to " in row for row in rows)
+    assert any(line.startswith("to be found    “0”, the rarer of two classes") for line in lines)
+    found = told(capsys, words)
+    assert next(iter(found)) == "warnings"
+    assert found["warnings"][0] == "This answers “1” for everybody; a saving says nothing."
+    classes = found["held_out"]["classes"]
+    assert [rate["count"] for rate in classes["sensitivity"]["rates"]][1] == 0
+    assert (classes["only"], classes["sensitivity"]["name"], classes["named"]) == ([None, "1"], "0", False)
+    other = told(capsys, f"{words} --positive 1")["held_out"]["classes"]
+    assert (other["sensitivity"]["name"], other["named"]) == ("1", True)

@@ -46,7 +46,7 @@ def test_the_card_has_what_other_calls_say() -> None:
     assert "held out from the training" in text
     assert made.purchases()["after"].idxmax() in text
     assert repr(made) == text
-    assert made._repr_html_().count("<tr>") == 4
+    assert made._repr_html_().count("<tr>") == 6
 
 
 def test_errors_that_chose_the_pruning_are_not_called_held_out() -> None:

@@ -54,6 +54,18 @@ def test_the_page_is_sound(pages: dict[str, str], kind: str) -> None:
     check_page(pages[kind], tables=3, pictures=1)
 
 
+def test_one_answer_for_everybody_comes_before_any_saving(pages: dict[str, str]) -> None:
+    """A page on roots alone first says that they answer one class and which class nobody finds, and names no share saved."""
+    case, header = classifier(), pages["roots"][: pages["roots"].index("</header>")]
+    (label,) = set(pm.apply_pruning(pm.Pruning.all_roots(case.path.problem), case.forest).predict(case.X).tolist())
+    first, second = re.findall('<p class="alert">(.*?)</p>', header)
+    assert first == f"This answers “{label}” for everybody; a saving says nothing."
+    assert f"that are “{not label}”, none is found; before, " in second
+    assert header.index(second) < header.index("a prediction costs")
+    assert "less</strong>" not in header
+    assert "less</strong>" in pages["row"]
+
+
 def test_exact_numbers_of_what_was_asked(pages: dict[str, str]) -> None:
     """The relaxation only where there is a budget or no row of the path; lambda only for a row; "wrong" only of classes."""
     for kind, terms in (

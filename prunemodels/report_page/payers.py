@@ -1,10 +1,4 @@
-"""What two models do for the examples of one class, the positive one, and for all others: errors of both kinds, and payments.
-
-    missed         positive examples that are called otherwise,       sensitivity = 1 - missed / positives                (1)
-    false alarms   other examples that are called positive,           specificity = 1 - false alarms / others             (2)
-
-Intervals of these shares are exact (Clopper and Pearson 1934), see `prunemodels.statements.mean_bounds`.
-"""
+"""What examples pay and ask for, before and after, by what they are and by what they are called."""
 
 from __future__ import annotations
 
@@ -15,25 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.evaluation.evaluate import item_label
 from prunemodels.report_page.page_style import PAGE
-from prunemodels.statements.mean_bounds import share_interval
+from prunemodels.statements.by_class import positive_class
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Rate:
-    """How many of how many, and the share of the population with its interval."""
-
-    count: int
-    of: int
-    share: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -67,69 +49,37 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class ByClass:
-    """Pairs are in the order before, after. `lost` positives were found before and are missed now, `found` the reverse."""
+class Payers:
+    """Groups of examples, and the dearest items."""
 
     positive: str
-    other: str
-    missed: tuple[Rate, Rate]
-    alarms: tuple[Rate, Rate]
-    lost: int
-    found: int
     groups: tuple[Group, ...]
     items: tuple[Asked, ...]
 
 
-def by_class(
+def payers(
     classes: NDArray[Any] | None,
     truth: NDArray[Any],
     weights: Floats,
     answers: Sequence[Answers],
     items: CostItems,
-    confidence: float,
     positive: Any = None,
-) -> ByClass | None:
-    """Compare two models class by class; None for numbers, and for three classes and more of which none is named.
-
-    `classes` are the labels that the models know, None where they predict numbers. A positive class that they do not know, or
-    that no example or every one has, is refused.
-    """
-    if classes is None and positive is not None:
-        raise InvalidInputError(f"positive is {positive!r}, and the model predicts numbers; leave it out")
-    if classes is None or (positive is None and len(classes) != 2):
+) -> Payers | None:
+    """Compare what two models ask of the positive class and of others; None where no class is one."""
+    k = None if classes is None else positive_class(classes, truth, weights, positive)
+    if k is None or classes is None:
         return None
     names = [str(label) for label in classes.tolist()]
-    if positive is not None and str(positive) not in names:
-        raise InvalidInputError(f"positive is {positive!r}, which is none of the classes {names}; name one of them")
-    k = int(np.average(truth == classes[1], weights=weights) <= 0.5) if positive is None else names.index(str(positive))
-    ill = truth == classes[k]
-    if ill.all() or not ill.any():
-        if positive is None:
-            return None
-        raise InvalidInputError(f"positive is {positive!r}, and {'all' if ill.all() else 'no'} examples have it; give both kinds")
-    said = [answer.said == classes[k] for answer in answers]
-    missed = [_rate(~s[ill], weights[ill], confidence) for s in said]
-    alarms = [_rate(s[~ill], weights[~ill], confidence) for s in said]
+    ill, called = truth == classes[k], answers[1].said == classes[k]
     other = names[1 - k] if len(names) == 2 else f"not {names[k]}"
+    truly = [("everybody", np.ones(ill.size, dtype=bool)), (f"“{names[k]}”", ill), (f"“{other}”", ~ill)]
+    groups = [*truly, (f"called “{names[k]}”", called), (f"called “{other}”", ~called)]
     paid = [answer.paid for answer in answers]
-    everyone = np.ones(ill.size, dtype=bool)
-    truly = [("everybody", everyone), (f"“{names[k]}”", ill), (f"“{other}”", ~ill)]
-    groups = [*truly, (f"called “{names[k]}”", said[1]), (f"called “{other}”", ~said[1])]
-    return ByClass(
+    return Payers(
         names[k],
-        other,
-        (missed[0], missed[1]),
-        (alarms[0], alarms[1]),
-        int((said[0] & ~said[1] & ill).sum()),
-        int((~said[0] & said[1] & ill).sum()),
         tuple(Group(name, int(at.sum()), *(_paid(p[at], weights[at]) for p in paid)) for name, at in groups if at.any()),
         tuple(_asked(items, [answer.bought for answer in answers], ill, weights)),
     )
-
-
-def _rate(hits: Flags, weights: Floats, confidence: float) -> Rate:
-    found = share_interval(hits.astype(np.float64), weights, confidence)
-    return Rate(int(hits.sum()), hits.size, found.mean, found.low, found.high)
 
 
 def _paid(paid: Floats, weights: Floats) -> tuple[float, float, float]:
