@@ -26,7 +26,7 @@ OURS = ("formulations", "solvers", "proofs_checks", "prunemodels")
 JUNK = ("x", 5, -1, object(), None, math.nan, [], {}, b"z", [object()], 1j, np.array("x"), RandomForestClassifier(), int)
 
 ANSWERS = """
-    AllPrunings CheapestPrunings MasterAnswer
+    AllPrunings Chain CheapestPrunings SearchProof MasterAnswer
     BoostedPath BoostedPruning BudgetTradeoff BuiltProgram CertifiedBudget DantzigWolfeSolution
     LimitUse LimitedSolution LimitsTradeoff
     Evaluation ExitPath HeldOut HeldOutChange HeldOutCost MemoryNeeds

@@ -12,6 +12,7 @@ import io
 import os
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -75,7 +76,9 @@ def one_case(name: str, seed: int, number: int, folder: Path) -> tuple[str | Non
     with tempfile.TemporaryDirectory(dir=folder) as inside:
         place = Path(inside) / f"case{reader.ending}"
         place.write_bytes(content)
-        outcome = run_in_child(lambda: reader.read(place))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # HiGHS' own warnings of a program that it reads
+            outcome = run_in_child(lambda: reader.read(place))
     if outcome.kind == "answer":
         return reader.wrong(content, outcome.answer), outcome.kind
     return (None if outcome.kind == "named" else f"{outcome.kind}: {outcome.text}"), outcome.kind

@@ -157,7 +157,8 @@ def array(rng: Random, content: bytes) -> bytes:
         held = np.concatenate([held.ravel(), held.ravel()[:1], held.ravel()[:1]])
     elif way == 3:
         kinds = ("<i1", "<i4", "<i8", "<u8", "<f4", "<f8", "<c16", "<U3", "|b1", ">i4")
-        held = held.astype(pick(rng, kinds)) if held.dtype.kind in "biuf" else held[..., None]
+        with np.errstate(invalid="ignore"):
+            held = held.astype(pick(rng, kinds)) if held.dtype.kind in "biuf" else held[..., None]
     elif way == 4:
         held = pick(rng, (held[None], held[..., None], held.reshape(-1), held.T))
     elif held.size:

@@ -311,7 +311,7 @@ def mps(content: bytes) -> Matrix:
             continue
         _refuse(section == "ENDATA", "after the end")
         if not line.startswith((" ", "\t")):
-            section = fields[0]
+            section = fields[0].upper()
             _undecided(section == "OBJSENSE", "sense")
             _refuse(section not in ("NAME", "ROWS", "COLUMNS", "RHS", "BOUNDS", "RANGES", "ENDATA"), section)
         elif section == "ROWS":

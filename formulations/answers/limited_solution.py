@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from formulations.answers.pruning import Pruning, before_and_after
 from formulations.answers.search_proof import SearchProof
 from formulations.answers.solution import Status, StopReason, rounding_in_words, status_of
+from formulations.arguments import checked
 from formulations.errors import SolverFailedError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Limit
@@ -78,6 +79,7 @@ class Chain:
         """What each component adds to the cost, in the order of the chain; the same in every chain up to the order."""
         return tuple(after - before for before, after in itertools.pairwise(self.cost))
 
+    @checked
     def kept(self, i: int) -> NDArray[np.bool_]:
         """K_i: bool, shape (n,)."""
         return np.asarray(self.step <= i)
@@ -121,6 +123,7 @@ class LP1Relaxation(Shown):
     chain: Chain | None = None
 
     @classmethod
+    @checked
     def of_budget(cls, budget: Fraction, lam: Fraction, cheaper: Pruning, dearer: Pruning, weight: Fraction) -> LP1Relaxation:
         """The mixture of two prunings, the dearer one with the weight."""
         value = weight * dearer.exact_error + (1 - weight) * cheaper.exact_error

@@ -240,6 +240,10 @@ class Ensemble(Forest):
                 f"ensemble: node {bad[0]} tests feature {self.feature[bad[0]]}, "
                 f"the forest has features 0 to {self.n_features - 1}"
             )
+        if self.classes is not None and np.shape(self.value)[1:] != (len(self.classes),):
+            raise InvalidInputError(
+                f"ensemble: value has shape {np.shape(self.value)}; give one fraction for each of {len(self.classes)} classes"
+            )
         parent = np.full(n, -1, dtype=np.int32)
         parent[ids] = parents
         object.__setattr__(self, "parent", parent)

@@ -84,9 +84,9 @@ class Core:
         """Number of usage arcs of the whole instance, the size of its network."""
         return int(self.usage.arcs_per_node.sum())
 
-    def purchase_price(self, numbers: Numbers | None = None) -> NDArray[Any]:
-        """The price of every purchase in some `numbers`, default: the engines'; numbered as `UsageArcs`. Shape (M N + M,)."""
-        own = self.numbers if numbers is None else numbers
+    def purchase_price(self) -> NDArray[Any]:
+        """The price of every purchase in the engines' numbers; numbered as `UsageArcs`. Shape (M N + M,)."""
+        own = self.numbers
         return self.usage.by_purchase(own.price, own.weight, own.price * own.weight.sum())
 
     @property

@@ -157,6 +157,7 @@ class ExitPath:
         """The policy of row k."""
         return self.learned.policy(self.closures.place(k))
 
+    @checked
     def keeps(self, budget: Price) -> bool:
         """Whether some policy costs at most the budget."""
         return bool(self.cost[-1] <= float(exact(budget, "budget")) * (1 + STAGE_PARAMS.rounding))
@@ -172,6 +173,7 @@ class ExitPath:
             )
         return int(fits[0])
 
+    @checked
     def within(self, budget: Price) -> Choice:
         """The policy that spends a budget, see `prunemodels.cascades.learning`.
 

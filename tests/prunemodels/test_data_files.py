@@ -215,3 +215,9 @@ def test_the_folders_table_is_read() -> None:
     forest = RandomForestClassifier(20, random_state=0).fit(X[:135], y[:135])
     result = pm.prune_forest(forest, X[135:], y[135:], costs=costs, budget=150, time_limit=3)
     assert 75 < result.cost <= 150
+
+
+def test_memory_that_no_machine_has_is_a_damaged_file() -> None:
+    """Arrow asks for what a damaged file says that it needs; too little memory for a sound file is something else."""
+    assert csv_tables.is_damage(MemoryError("malloc of size 3530823867085881408 failed"))
+    assert not csv_tables.is_damage(MemoryError("malloc of size 68719476736 failed"))

@@ -307,6 +307,7 @@ class ModelForest:
         """Labels or numbers, shape (N,), that margins stand for."""
         return self.response().predictions(margins)
 
+    @checked
     def response(self, decision: TwoClassRule | None = None) -> Response:
         """How sums of the trees' values become predictions; `decision` is what a wrapper around the model changes."""
         ensemble, decision = self.ensemble, merged(self.decision, decision)

@@ -263,7 +263,7 @@ def test_many_stages_make_a_small_page() -> None:
     page = report_page(model, X[900:], y[900:])
     assert len(page.encode()) < 150_000
     assert re.search(r"20 of \d+ items are shown, those that most examples bought", page)
-    assert re.search(r" and \d+ more / ", cells(page, "stages-table")[0][0])
+    assert any(re.search(r" and \d+ more / ", row[0]) for row in cells(page, "stages-table"))
 
 
 @pytest.mark.parametrize(

@@ -168,11 +168,11 @@ def test_a_cascade_says_what_its_path_says(task: str) -> None:
         model = pm.CascadeClassifier([(GaussianNB(), [f]) for f in range(6)], 1, lam=0.01, random_state=0)
     model.fit(X, y)
     assert model.policy_.stack.stacked.sum() >= 4  # every model has one column: who is alone knows little
-    table = pm.cascades.evaluate_exit_path(model.exit_path_, X).table
-    decision = decide(model.policy_, model.stages_, X)
+    table, rows = pm.cascades.evaluate_exit_path(model, X).table, model._rows(X)
+    decision = decide(model.policy_, model.stages_, rows)
     assert np.unique(decision.stage).size > 1
     np.testing.assert_array_equal(decision.value, table.value[decision.stage, np.arange(n)])
     some = rng.permutation(n)[:50]
-    np.testing.assert_array_equal(decide(model.policy_, model.stages_, X[some]).value, decision.value[some])
+    np.testing.assert_array_equal(decide(model.policy_, model.stages_, rows[some]).value, decision.value[some])
     alone = type(model)(model.stages, 1, lam=model.lam, stack=False, random_state=0).fit(X, y)
     assert model.score(X, y) > alone.score(X, y) + 0.05
