@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import html
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -12,7 +13,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import prunemodels as pm
@@ -74,6 +77,34 @@ def test_every_engine_and_formulation_is_in_the_tables() -> None:
     assert first_cells(DOCS / "formulations.md", "# Formulations") == set(pm.programs.FORMULATIONS)
 
 
+DEFINED = re.compile(r"& \\mathrm\{(?:error|cost|stopped)\}(?:_\{h\})? = (?!1 &&)")
+
+
+def test_the_programs_of_the_page_are_the_models() -> None:
+    """Objective, rows and domains of each formulation are what `to_latex` writes of its model, as is what they define."""
+    trees, page = pm.datasets.two_trees(prices=(1, 2, 1)), (DOCS / "formulations.md").read_text()
+    options: dict[str, dict[str, Any]] = {"IP0": {}, "LP1": {"budget": 2}}
+    for name, build in pm.programs.FORMULATIONS.items():
+        model = build(trees.only_tree(0) if name == "IP2" else trees, **options.get(name, {"lam": 0.25}))
+        lines = pm.programs.to_latex(model).removesuffix("\n\\end{align*}").split("\n", 1)[1].split(" \\\\\n")
+        shown = re.search(rf"^\*\*{name}\*\*.*?\n\\begin{{align\*}}\n(.*?)\n\\end", page, re.DOTALL | re.MULTILINE)
+        assert shown
+        assert shown[1].split(" \\\\\n") == [line for line in lines if not DEFINED.match(line)], name
+        if name == "IP3":
+            assert " \\\\\n".join(line for line in lines if DEFINED.match(line)) in page
+
+
+def test_the_picture_of_ip1_is_a_fractional_vertex() -> None:
+    """The point that the page shows has halves, is a vertex, and is worth what is said, less than the best pruning."""
+    trees = pm.datasets.two_trees()
+    solved = pm.programs.solve_relaxation(trees, 0.25, formulation="IP1")
+    point = np.asarray(solved.point.amounts)
+    assert set(point) == {0, 0.5, 1}
+    assert pm.checks.check_vertex(pm.checks.read_polyhedron(solved.program), point).holds
+    assert solved.program.cost @ point + solved.program.offset == 0.6875
+    assert pm.solve(trees, lam=0.25).value == 0.75
+
+
 def test_each_example_of_the_gallery_has_its_place() -> None:
     """An example that is in no place of the list ends the build of the site."""
     tree = ast.parse((DOCS / "_ext" / "gallery_pictures.py").read_text())
@@ -94,6 +125,68 @@ def test_what_the_pages_cite_is_there() -> None:
             assert place.with_suffix(".py").is_file() or (place / "__main__.py").is_file(), (page.name, module)
     for link in re.findall(r"\]\(([\w/]+\.\w+)\)", (ROOT / "README.md").read_text()):  # on the site the build follows links
         assert (ROOT / link).is_file(), link
+
+
+OURS = re.compile(r"(?<![\w./])(?:pm|prunemodels|formulations|solvers|proofs_checks)(?:\.[A-Za-z_]\w*)+(?![\w/*-])")
+FILES = (".md", ".py", ".pyi", ".csv")
+FOREIGN = {
+    *("NMF", "KMeans", "AdaBoost", "check_estimator", "cegb_penalty_", "update_config", "check_for_new_or_removed_constraints"),
+    *("NUMBA_CPU_NAME", "PRUNEMODELS_FULL", "v0", "prunemodels.compiled", "solvers.equal_shares"),
+}
+"""What pages name beside our own: of other packages, the environment, a version, a logger, and the engine that a page adds."""
+GONE = "### Removed"
+"""Below this heading the changelog names what is no more."""
+
+
+def is_there(name: str) -> bool:
+    """Whether a dotted name leads to something: a module, an attribute, a field, or what `fit` learns."""
+    parts = name.split(".")
+    place: object = pm if parts[0] == "pm" else importlib.import_module(parts[0])
+    for at, part in enumerate(parts[1:], 2):
+        if hasattr(place, part):
+            place = getattr(place, part)
+            continue
+        if isinstance(place, type):
+            return part.endswith("_") or any(part in getattr(kind, "__annotations__", {}) for kind in place.__mro__)
+        try:
+            place = importlib.import_module(".".join(["prunemodels" if parts[0] == "pm" else parts[0], *parts[1:at]]))
+        except ImportError:
+            return False
+    return True
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """All that readers read: pages, the text of chapters, the gallery, and the sources, for their docstrings."""
+    for file in [*PAGES, *ROOT.glob("*.md"), *(ROOT / "benchmarks").rglob("*.md")]:
+        yield str(file.relative_to(ROOT)), file.read_text().partition(GONE)[0]
+    for file in (ROOT / "notebooks").glob("*.ipynb"):
+        cells = json.loads(file.read_text())["cells"]
+        yield file.name, "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    for folder in ("docs/gallery", "formulations", "solvers", "proofs_checks", "prunemodels"):
+        for file in (ROOT / folder).rglob("*.py"):
+            yield str(file.relative_to(ROOT)), file.read_text()
+
+
+def test_names_of_code_exist() -> None:
+    """Whatever is written as pm.this or solvers.that, on pages, in chapters and in docstrings, is there."""
+    named = {(name, place) for place, text in texts() for name in OURS.findall(text)}
+    missing = {one for one in named if not one[0].endswith(FILES) and one[0] not in FOREIGN and not is_there(one[0])}
+    assert missing == set()
+
+
+def test_words_of_code_on_pages_exist() -> None:
+    """Each name between backticks on a page is a word of our sources or of the page's own examples."""
+    word = re.compile(r"[A-Za-z_]\w*")
+    folders = ("formulations", "solvers", "proofs_checks", "prunemodels", "benchmarks", "tests", "docs/_ext", "notebooks")
+    sources = [file for folder in folders for file in (ROOT / folder).rglob("*.py*") if file.suffix in (".py", ".pyi")]
+    known = set(word.findall(" ".join(file.read_text() for file in [*sources, ROOT / "Makefile", ROOT / "pyproject.toml"])))
+    for page in [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        text = page.read_text()
+        shown = set(word.findall(" ".join(re.findall(r"^```.*?^```", text, re.DOTALL | re.MULTILINE))))
+        prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+        names = [code for code in re.findall(r"`([A-Za-z_][\w.]*)[^`\n/]*`", prose) if not code.startswith("tests.")]
+        said = {part for code in names for part in word.findall(code)}
+        assert said - known - shown - FOREIGN == set(), page.name
 
 
 def code_of(page: str) -> str:

@@ -17,10 +17,12 @@ logger = logging.getLogger(__name__)
 MATHML = "http://www.w3.org/1998/Math/MathML"
 TAG = re.compile(r"\\tag\{([^{}]*)\}")
 SIMPLER = [
+    (re.compile(r"\\(begin|end)\{align\*\}"), r"\\\1{aligned}"),
     (re.compile(r"\\(?:text|display)style(?![a-zA-Z])\s*"), ""),  # MathML has the style from where the formula stands
     (re.compile(r"\\[bB]igg?(?![a-zA-Z])\s*"), ""),  # fences stretch by themselves
     (re.compile(r"\\[dt]?frac\s*(\d)\s*(\d)"), r"\\frac{\1}{\2}"),  # Docutils reads 12 as one number
     (re.compile(r"\\[dt]?frac\s*(\d)\s*\{"), r"\\frac{\1}{"),
+    (re.compile(r"\\setminus(?![a-zA-Z])"), r"\\,\\backslash\\,"),  # few fonts have the sign of a set difference
 ]
 """LaTeX that Docutils' converter does not know, and the same in what it knows."""
 
@@ -71,8 +73,8 @@ def display(self: Any, node: Any) -> None:
     tag = TAG.search(source)
     number = tag[1] if tag else node.get("number")
     name = f'<span class="eqno">({html.escape(str(number))})</span>' if number else ""
-    formula = converted(node, TAG.sub("", source), block=True)
-    self.body.append(f"{self.starttag(node, 'div', CLASS='math')}{name}{formula}</div>\n")
+    formula = f'<div class="formula">{converted(node, TAG.sub("", source), block=True)}</div>'  # scrolls beside its number
+    self.body.append(f"{self.starttag(node, 'div', CLASS='math')}{formula}{name}</div>\n")
     raise SkipNode
 
 

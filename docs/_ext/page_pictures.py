@@ -25,7 +25,7 @@ def fractional_point() -> Figure:
     import prunemodels as pm
     from formulations.instance.papers import two_trees
 
-    return pm.plots.plot_point(two_trees(), pm.programs.solve_relaxation(two_trees(), 0.1, formulation="IP1").point)
+    return pm.plots.plot_point(two_trees(), pm.programs.solve_relaxation(two_trees(), 0.25, formulation="IP1").point)
 
 
 def matrix() -> Figure:

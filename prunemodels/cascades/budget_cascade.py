@@ -190,7 +190,8 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     Parameters
     ----------
     estimator
-        unfitted classifier with `predict_proba`, cloned for each set. Default: scikit-learn's HistGradientBoostingClassifier.
+        unfitted classifier with `predict_proba`, cloned for each set. Default: each stage takes boosted trees, a linear model or,
+        below 20,000 examples, a small forest, or the mean of the best of these, by held-out loss.
     costs
         prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.models.costs.cost_items`. Default: 1
         each.
