@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from fractions import Fraction
 from html import escape
 from textwrap import fill
+from typing import Any
+
+import numpy as np
 
 WIDTH = 100
 """Columns of a terminal that notes fill."""
@@ -66,6 +70,24 @@ class Shown(ABC):
     def _repr_html_(self) -> str:
         """The card, for Jupyter."""
         return self._card().html()
+
+
+class Brief:
+    """A dataclass, declared with ``repr=False``, that prints arrays by their shapes, and long tuples by their lengths."""
+
+    def __repr__(self) -> str:
+        data: Any = self
+        parts = (f"{field.name}={_in_short(getattr(data, field.name))}" for field in fields(data) if field.repr)
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _in_short(value: object) -> str:
+    """One field of a `Brief`."""
+    if isinstance(value, np.ndarray):
+        return f"<{' x '.join(f'{n:,}' for n in value.shape)} {value.dtype}>"
+    if isinstance(value, tuple | list) and len(value) > 4:
+        return f"<{len(value):,} members>"
+    return str(value) if isinstance(value, Fraction) else repr(value)
 
 
 def align(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 0, gap: int = 3) -> str:

@@ -24,6 +24,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.ensemble import Forest
 from formulations.instance.problem import Core, PruningProblem
+from formulations.shown import Brief
 
 MOST_PRUNINGS = 1_000_000
 """Forests with more prunings are refused."""
@@ -32,8 +33,8 @@ ROUNDED = 2.0**-46
 """What rounding may change of a sum of floats, as a share of it."""
 
 
-@dataclass(frozen=True, eq=False)
-class AllPrunings:
+@dataclass(frozen=True, eq=False, repr=False)
+class AllPrunings(Brief):
     """All P prunings of a forest, see `all_prunings`.
 
     Parameters

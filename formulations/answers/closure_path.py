@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from formulations.answers.nested_rows import NestedRows, breakpoints_up_to, row_sums
 from formulations.instance.parametric_closure import ParametricClosure
+from formulations.shown import Brief
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class ClosureCertificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClosureCertificate(Brief):
     """A flow on the arcs that proves a path optimal for every lambda >= 0 at once, up to its gap.
 
     If `tail[k]` and `head[k]` have the same level, an error of ``flow[k] * unit[level]`` goes from the tail, which requires, to

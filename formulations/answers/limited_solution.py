@@ -40,11 +40,11 @@ from formulations.errors import SolverFailedError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
-from formulations.shown import Card, Shown, rate
+from formulations.shown import Brief, Card, Shown, rate
 
 
-@dataclass(frozen=True, eq=False)
-class Chain:
+@dataclass(frozen=True, eq=False, repr=False)
+class Chain(Brief):
     """Optimal prunings from the cheaper end of a mixture to the dearer one, (2), and the last of them within the budget.
 
     Parameters

@@ -36,13 +36,14 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status, status_of
 from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
+from formulations.shown import Brief
 
 NEVER = -1
 """Level of a split that no lambda >= 0 keeps, with ties="largest" (with "smallest" it is 0)."""
 
 
-@dataclass(frozen=True, eq=False)
-class PathCertificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class PathCertificate(Brief):
     """One dual state that proves the path optimal for every lambda >= 0 at once.
 
     ``dual[k] / denominator[level of tail[k]]`` gains of split `tail[k]` are shipped to the purchase `head[k]` (arcs in the
@@ -55,8 +56,8 @@ class PathCertificate:
     denominator: tuple[int | Fraction, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class PathShares:
+@dataclass(frozen=True, eq=False, repr=False)
+class PathShares(Brief):
     """One number for each split, by which the users of a purchase share its price: proves a path for every lambda >= 0 at once.
 
     A purchase of level l, the highest among its users', is paid by its users of level l. Let S be its price in integer prices,

@@ -28,13 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.solution import SharedPrices
+from formulations.shown import Brief
 
 Multipliers = tuple[tuple[int, int | None, Fraction], ...]
 """(k, i, mu): mu > 0 of ``limits[k]``; i is None but where that is about every example, of which it is the row."""
 
 
-@dataclass(frozen=True, eq=False)
-class Payments:
+@dataclass(frozen=True, eq=False, repr=False)
+class Payments(Brief):
     """How much of each purchase's price which split pays.
 
     Parameters
@@ -60,8 +61,8 @@ class Payments:
         return int(self.split.nbytes + self.item.nbytes + self.row.nbytes + self.paid.nbytes)
 
 
-@dataclass(frozen=True, eq=False)
-class Priced:
+@dataclass(frozen=True, eq=False, repr=False)
+class Priced(Brief):
     """Multipliers and payments. Where no split is decided, scores may stand in their place, with the pruning of theirs."""
 
     multipliers: Multipliers
@@ -76,8 +77,8 @@ class Branch:
     split: int
 
 
-@dataclass(frozen=True, eq=False)
-class Fixed:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fixed(Brief):
     """(2): int32, the splits that are kept with all above them, and those that are pruned with all below them."""
 
     priced: Priced
@@ -85,8 +86,8 @@ class Fixed:
     pruned: NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
-class TooMuch:
+@dataclass(frozen=True, eq=False, repr=False)
+class TooMuch(Brief):
     """(3): the limit and, where it is about every example, the row; int32: the splits."""
 
     limit: int
@@ -94,8 +95,8 @@ class TooMuch:
     splits: NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
-class Closed:
+@dataclass(frozen=True, eq=False, repr=False)
+class Closed(Brief):
     """(4)."""
 
     priced: Priced
@@ -112,8 +113,8 @@ class Exceeded:
 Step = Branch | Fixed | TooMuch | Closed | Exceeded
 
 
-@dataclass(frozen=True, eq=False)
-class SearchWindow:
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchWindow(Brief):
     """Two nested prunings, bool, shape (n,), and what proves that they are optimal at `high` and `low`."""
 
     inner: NDArray[np.bool_]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from formulations.answers.pruning import Pruning, before_and_after
 from formulations.instance.problem import PruningProblem
 from formulations.memory import readable
-from formulations.shown import Card, Shown
+from formulations.shown import Brief, Card, Shown
 
 
 class Status(StrEnum):
@@ -107,8 +107,8 @@ class StopReason(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-@dataclass(frozen=True, eq=False)
-class ItemDuals:
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemDuals(Brief):
     """Dual values of the coupling rows: how the price of every purchase is shared out among the splits that need it.
 
     ``dual[k] * unit`` is the part of the purchase `head[k]` that the split `tail[k]` pays, in (OBJ), arcs in the
@@ -122,8 +122,8 @@ class ItemDuals:
     lam: Fraction
 
 
-@dataclass(frozen=True, eq=False)
-class FixingStage:
+@dataclass(frozen=True, eq=False, repr=False)
+class FixingStage(Brief):
     """Splits that were decided by reduced costs.
 
     The price of every purchase that no split fixed in before has paid is shared among the open splits that need it in proportion
@@ -147,8 +147,8 @@ class FixingStage:
     iteration: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class SharedPrices:
+@dataclass(frozen=True, eq=False, repr=False)
+class SharedPrices(Brief):
     """Scores, the splits that they decide, and a flow on the splits that stay open.
 
     Parameters

@@ -20,10 +20,11 @@ from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble, Forest
 from formulations.instance.routing import Routing, range_sums
 from formulations.instance.tree_loss import TreeLoss, check_counts
+from formulations.shown import Brief
 
 
-@dataclass(frozen=True, eq=False)
-class ErrorComponent:
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorComponent(Brief):
     """The errors of one sample.
 
     Parameters
@@ -44,8 +45,8 @@ class ErrorComponent:
     source: str = "given"
 
 
-@dataclass(frozen=True, eq=False)
-class NodeErrors:
+@dataclass(frozen=True, eq=False, repr=False)
+class NodeErrors(Brief):
     """e_h of every node as one component or a blend, see (1)."""
 
     components: tuple[ErrorComponent, ...]

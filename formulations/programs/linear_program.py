@@ -126,7 +126,7 @@ class LinearProgram:
         return f"LinearProgram({kind}: {rows:,} rows, {columns:,} columns, {self.matrix.nnz:,} nonzeros)"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Named(Mapping[str, float]):
     """Numbers by name: ``duals["coupling[0,1,3]"]``."""
 
@@ -156,3 +156,7 @@ class Named(Mapping[str, float]):
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __repr__(self) -> str:
+        first = ", ".join(f"{self.names[k]} = {self.amounts[k] + 0:.6g}" for k in range(min(3, len(self))))
+        return f"Named({len(self):,} numbers: {first}{', ...' if len(self) > 3 else ''})"

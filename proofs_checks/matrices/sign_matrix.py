@@ -109,8 +109,8 @@ def read_matrix(matrix: Any, rows: Sequence[str] | None = None, columns: Sequenc
 
 
 def arrays_of(source: Any) -> Any:
-    """A `LinearProgram` itself, or the one that a program has as its ``arrays``; None for anything else."""
-    for program in (source, getattr(source, "arrays", None)):
+    """A `LinearProgram` itself, or the one that a program has as its ``program``; None for anything else."""
+    for program in (source, getattr(source, "program", None)):
         if hasattr(program, "row_lower") and hasattr(program, "matrix"):
             return program
     return None

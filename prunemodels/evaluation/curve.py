@@ -20,7 +20,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import leaves_of
-from formulations.shown import Card, Shown, spread
+from formulations.shown import Brief, Card, Shown, spread
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import evaluate_exit_path
 from prunemodels.evaluation.evaluate import evaluate
@@ -64,8 +64,8 @@ class StagedLearner(Learner, Protocol):
 LossFunction = Callable[[NDArray[Any], NDArray[Any]], float]
 
 
-@dataclass(frozen=True, eq=False)
-class TradeoffCurve(Shown):
+@dataclass(frozen=True, eq=False, repr=False)
+class TradeoffCurve(Brief, Shown):
     """Points of one method; arrays have one entry a point, in the order of the method's parameter.
 
     Parameters

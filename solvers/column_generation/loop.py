@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.solution import History, StopReason
 from formulations.errors import SolverFailedError
+from formulations.shown import Brief
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,8 @@ REPEAT_TOLERANCES = 1000.0
 """If a column that the master already has prices out by more than this many tolerances, a sign is wrong."""
 
 
-@dataclass(frozen=True, eq=False)
-class MasterAnswer:
+@dataclass(frozen=True, eq=False, repr=False)
+class MasterAnswer(Brief):
     """A solved restricted master.
 
     Parameters

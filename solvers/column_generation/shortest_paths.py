@@ -31,6 +31,7 @@ from formulations.compiled import njit
 from formulations.errors import CapacityOverflowError, InvalidInputError, SolverFailedError
 from formulations.instance.problem import PruningProblem
 from formulations.programs.shortest_path import TreeNetwork, tree_networks
+from formulations.shown import Brief
 
 LENGTH_BITS = 62
 """Sums of costs must stay below 2^62, because OR-Tools uses int64."""
@@ -39,8 +40,8 @@ BATCH = 512
 """Boundaries of one call of OR-Tools, at least those of one tree. The larger the network, the coarser the grid of real costs."""
 
 
-@dataclass(frozen=True, eq=False)
-class CheapestPrunings:
+@dataclass(frozen=True, eq=False, repr=False)
+class CheapestPrunings(Brief):
     """The cheapest pruning of every tree: what the pricing of `dantzig_wolfe` returns.
 
     Parameters

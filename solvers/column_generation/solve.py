@@ -221,7 +221,8 @@ def dantzig_wolfe(
     time_limit
         seconds, including the start. When they are over, the call returns the best pruning and the best bound so far.
     gap
-        stop at this relative gap. The status is OPTIMAL if the final gap is at most the larger of it and 1e-6.
+        stop at this relative gap, see `Solution.relative_gap`. The status is OPTIMAL if the final gap is at most the larger of
+        it and 1e-6.
     rounds
         largest number of solves of the master.
     pricing

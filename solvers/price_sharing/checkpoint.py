@@ -13,12 +13,13 @@ from formulations.checkpoints import MOST_ROUNDS, Checkpoint
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import Core
 from formulations.instance.usage import Usage
+from formulations.shown import Brief
 from formulations.stored_arrays import fingerprint, stored_array, whole_number
 
 
 @checked
-@dataclass(frozen=True, eq=False)
-class Scores:
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores(Brief):
     """Where a run has got to, or where one for another lambda may start.
 
     Parameters

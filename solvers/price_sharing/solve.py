@@ -77,8 +77,8 @@ def price_sharing(
     time_limit
         seconds, looked at before every round. Past it: the best pruning so far, with the bound so far.
     gap
-        relative gap at which to stop; where the bound on the gain is less than a hundredth of the all-roots forest's error, the
-        gap is relative to that hundredth. 0 (default): the exact optimum, by fixing and an exact cut of what is left.
+        `Solution.relative_gap` at which to stop; where the bound on the gain is less than a hundredth of the all-roots forest's
+        error, the gap is relative to that hundredth. 0 (default): the exact optimum, by fixing and an exact cut of what is left.
     ties
         which optimum, where there are several: the one with the fewest splits or the one with the most. With a gap, any.
     start

@@ -44,7 +44,7 @@ class BuiltProgram:
 
     Parameters
     ----------
-    arrays
+    program
         cost, matrix, sides, bounds, integrality, and the names of rows and columns.
 
     Examples
@@ -54,27 +54,27 @@ class BuiltProgram:
     >>> import highspy
     >>> import prunemodels as pm
     >>> from prunemodels.example import problem
-    >>> program = pm.programs.build(problem, "LP1", limits=[pm.Limit(10), pm.Limit(30, "splits")])
-    >>> program.arrays.matrix.shape
+    >>> built = pm.programs.build(problem, "LP1", limits=[pm.Limit(10), pm.Limit(30, "splits")])
+    >>> built.program.matrix.shape
     (3878, 1358)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     solver = highspy.Highs()
     ...     solver.silent()
-    ...     _ = solver.readModel(str(program.write(f"{folder}/model.mps"))), solver.run()
+    ...     _ = solver.readModel(str(built.write(f"{folder}/model.mps"))), solver.run()
     ...     _ = solver.writeSolution(f"{folder}/model.sol", 0)
-    ...     program.read(f"{folder}/model.sol")
+    ...     built.read(f"{folder}/model.sol")
     ...
     Pruning(cost=10, error=0.137, 9 splits)
     """
 
     problem: PruningProblem
     formulation: str
-    arrays: LinearProgram
+    program: LinearProgram
 
     @checked
     def write(self, file: str | Path) -> Path:
         """Write the program as .mps or .lp, see `write_program`, and return the file's path."""
-        write_program(self.arrays, file)
+        write_program(self.program, file)
         return Path(file)
 
     @checked
@@ -93,7 +93,7 @@ class BuiltProgram:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise BrokenFileError(f"cannot read {path}: {error}") from error
-        names = {name: k for k, name in enumerate(labels_of(self.arrays.columns))}
+        names = {name: k for k, name in enumerate(labels_of(self.program.columns))}
         x, found = np.zeros(len(names)), False
         for name, value in _values(text.splitlines(), names):
             x[names[name]], found = value, True
@@ -113,7 +113,7 @@ class BuiltProgram:
         InvalidInputError
             for a point that is not integral, or of another length.
         """
-        columns = self.arrays.columns
+        columns = self.program.columns
         if np.shape(x) != (len(columns),):
             raise InvalidInputError(f"x has shape {np.shape(x)}; the program has {len(columns)} columns")
         apart = np.abs(x - np.rint(x))
@@ -123,10 +123,10 @@ class BuiltProgram:
                 f"{columns[k]} is {x[k]:.6g}: the point is not integral, so it is no pruning; solve the integer program "
                 "(relax=False)"
             )
-        return pruning_of_point(self.problem, self.arrays, np.rint(x))
+        return pruning_of_point(self.problem, self.program, np.rint(x))
 
     def __repr__(self) -> str:
-        return f"BuiltProgram({self.formulation}, {self.arrays!r})"
+        return f"BuiltProgram({self.formulation}, {self.program!r})"
 
 
 @checked

@@ -27,11 +27,12 @@ from numpy.typing import NDArray
 from formulations.answers.solution import StopReason
 from formulations.errors import InvalidInputError
 from formulations.programs.linear_program import LinearProgram
+from formulations.shown import Brief
 from solvers.programs.stoppable import check_time_limit
 
 
-@dataclass(frozen=True, eq=False)
-class LinearAnswer:
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearAnswer(Brief):
     """An engine's answer. Nothing in it is proven, not even `bound`."""
 
     # CONVERGED: solved within the engine's own tolerances. Otherwise a limit was reached, and `x` need not satisfy the rows.

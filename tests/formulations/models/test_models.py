@@ -314,7 +314,7 @@ def test_lp1_with_limits_is_the_array_program(seed: int) -> None:
     for relax in (True, False):
         model = FORMULATIONS["LP1"](problem, limits=limits, relax=relax, merge=merge)
         _, answer = pm.programs.solve_model(model)
-        arrays = pm.programs.build(problem, "LP1", limits=limits, relax=relax, merge=merge).arrays
+        arrays = pm.programs.build(problem, "LP1", limits=limits, relax=relax, merge=merge).program
         assert answer.objective == pytest.approx(highs(arrays).objective, abs=1e-9)
         assert set(model.limit) == {limit.title for limit in limits}
     assert limit_rows(problem, limits).within(read_pruning(model))

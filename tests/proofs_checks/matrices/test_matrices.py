@@ -241,7 +241,7 @@ def test_blocks() -> None:
 def test_a_built_program_is_its_matrix() -> None:
     """What `build` makes is read for both kinds of checks as the arrays that it holds, names included."""
     program = build(two_trees(), "IP3", lam=1)
-    read, arrays = read_matrix(program), read_matrix(program.arrays)
+    read, arrays = read_matrix(program), read_matrix(program.program)
     assert (read.entries != arrays.entries).nnz == 0
     assert (list(read.rows), list(read.columns)) == (list(arrays.rows), list(arrays.columns))
     assert check_total_unimodularity(program).holds is True

@@ -287,7 +287,7 @@ def test_other_solvers_find_our_optimum(solver: str, tmp_path: Path) -> None:
         subprocess.run(shlex.split(commands[ending]), cwd=tmp_path, check=True, capture_output=True)
         found = re.search(r"objective(?: value)?:?\s+(?:obj = )?(\S+)", (tmp_path / "model.sol").read_text(), re.IGNORECASE)
         assert found is not None
-        assert float(found[1]) == pytest.approx(highs(program.arrays).objective), (formulation, relax, ending)
+        assert float(found[1]) == pytest.approx(highs(program.program).objective), (formulation, relax, ending)
         assert relax or is_optimal(formulation, given, program.read(tmp_path / "model.sol"))
         (tmp_path / "model.sol").unlink()
 
@@ -301,7 +301,7 @@ def test_a_gain_of_nothing_costs_nothing(evaluation: bool) -> None:
     ratios = [Fraction(int(g), int(c)) * unit for g, c in zip(whole.gain, whole.evaluation, strict=True) if g > 0 < c]
     none = 0
     for lam in ratios[:20] or [Fraction(0)]:
-        cost = build(problem, "closure", lam=float(lam)).arrays.cost[: problem.usage.splits.size]
+        cost = build(problem, "closure", lam=float(lam)).program.cost[: problem.usage.splits.size]
         none += np.count_nonzero(cost == 0)
         assert np.abs(cost[cost != 0]).min() > 1e-9
     assert none
@@ -379,7 +379,7 @@ def test_wrong_calls_are_refused(formulation: Any, given: dict[str, Any], messag
 
 def test_a_relaxation_has_no_integers() -> None:
     """The same rows, whichever is asked for; with IP0 nothing else is needed."""
-    whole, relaxed = (build(two_trees(), "IP3", lam=0.1, relax=relax).arrays for relax in (False, True))
+    whole, relaxed = (build(two_trees(), "IP3", lam=0.1, relax=relax).program for relax in (False, True))
     assert whole.integer.all()
     assert not relaxed.integer.any()
     assert whole.matrix.shape == relaxed.matrix.shape
