@@ -15,6 +15,9 @@ class CheckParams:
     ----------
     most_rays
         default of the largest number of rays at any step of a double description: ten seconds.
+    most_dense_entries
+        entries of all rows and bounds of a polyhedron, zeros included, up to which a double description begins: it writes them
+        out as integers, 20 million in some ten seconds. With more, there are more rays than `most_rays` nearly always.
     most_determinant_steps
         elementary steps of the definition by determinants: 16 rows and columns, or 5 rows and 160 columns; half a gigabyte of
         tables at most.
@@ -61,6 +64,7 @@ class CheckParams:
     """
 
     most_rays: int = 50_000
+    most_dense_entries: int = 20_000_000
     most_determinant_steps: int = 5 * 10**9
     largest_block: int = 10**8
     most_sets: int = 2**14

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import fraction
 from formulations.programs.linear_program import Named
-from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.matrices.sign_matrix import SignMatrix, line_names, of_entries
 from proofs_checks.matrices.violation import Number
 
 ExactArray = NDArray[np.object_]
@@ -168,12 +168,11 @@ class Polyhedron:
 
     def matrix(self, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None) -> SignMatrix:
         """A as the checks of matrices take it, under its own names or others."""
-        dense = np.zeros(self.shape, dtype=object)
-        for k in range(len(self.rows)):
-            for j, x in self.row(k).items():
-                dense[k, j] = x
         names = [[str(name) for name in given or own] for given, own in ((rows, self.rows), (columns, self.columns))]
-        return read_matrix(dense, *names)
+        row = np.repeat(np.arange(len(self.rows)), np.diff(self.start))
+        order = np.lexsort((row, self.index))
+        nonzero = order[self.entry[order] != 0]
+        return of_entries(row[nonzero], self.index[nonzero], self.entry[nonzero], line_names(self.shape, *names))
 
     def point(self, values: Any) -> ExactPoint:
         """A point of as many coordinates, inside or not: a sequence, or a mapping that has every column's name."""

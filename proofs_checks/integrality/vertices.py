@@ -105,6 +105,12 @@ def vertices(polyhedron: Any, *, limit: Count = DEFAULTS.most_rays) -> Vertices:
     Vertices(3, 0 of them fractional)
     """
     body = read_polyhedron(polyhedron)
+    entries = (len(body.rows) + len(body.columns)) * (len(body.columns) + 1)
+    if entries > DEFAULTS.most_dense_entries:
+        raise InvalidInputError(
+            f"{len(body.rows):,} rows and {len(body.columns):,} columns have {entries:,} entries with the bounds, zeros "
+            f"included; vertices are listed up to {DEFAULTS.most_dense_entries:,}"
+        )
     equations, inequalities = _homogeneous(body)
     cone = extreme_rays(equations, inequalities, limit=limit)
     is_vertex = cone.rays[:, 0] > 0

@@ -130,12 +130,17 @@ def _named(matrix: Any, rows: Sequence[str] | None, columns: Sequence[str] | Non
     if matrix.dtype.kind not in "biufO":
         raise InvalidInputError(f"matrix has entries of type {matrix.dtype}; give numbers")
     m, n = matrix.shape
-    names = line_names((m, n), rows, columns)
-    row, column, value = _triplets(matrix)
+    return of_entries(*_triplets(matrix), line_names((m, n), rows, columns))
+
+
+def of_entries(
+    row: NDArray[Any], column: NDArray[Any], value: NDArray[Any], names: tuple[Sequence[str], Sequence[str]]
+) -> SignMatrix:
+    """The matrix of some nonzeros, column by column, each place once, under the names of its rows and columns."""
     other = _first_other(row, column, value, names[0], names[1])
     sign = (value == 1).astype(np.int8) - (value == -1).astype(np.int8)
     kept = sign != 0
-    body = sparse.csc_array((sign[kept], (row[kept], column[kept])), shape=(m, n), dtype=np.int8)
+    body = sparse.csc_array((sign[kept], (row[kept], column[kept])), shape=(len(names[0]), len(names[1])), dtype=np.int8)
     body.sort_indices()
     return SignMatrix(body, names[0], names[1], other)
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from formulations.errors import InvalidInputError, SolverFailedError
 from proofs_checks import (
@@ -334,3 +335,15 @@ def test_hoffman_and_kruskal_both_ways() -> None:
     assert min(answers[True], answers[False]) > 10
     with pytest.raises(InvalidInputError, match="give a matrix of -1, 0 and 1"):
         fractional_vertex([[2]], check_total_unimodularity([[2]]).certificate)
+
+
+def test_a_large_program_is_decided_by_a_reason_alone() -> None:
+    """A path of 20,000 variables, x_k - x_(k+1) <= 1, within bounds: its vertices are not begun, and dense rows never made."""
+    n = 20_000
+    matrix = sparse.diags_array([np.ones(n), -np.ones(n - 1)], offsets=[0, 1], shape=(n - 1, n), format="csr")
+    body = read_polyhedron(matrix, row_upper=1, upper=1)
+    with pytest.raises(InvalidInputError, match="19,999 rows and 20,000 columns have 800,019,999 entries with the bounds"):
+        vertices(body)
+    verdict = check_integrality(body)
+    assert verdict.holds is True
+    assert "totally unimodular" in verdict.method
