@@ -19,7 +19,7 @@ from formulations.arguments import NotNegative, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import in_order_of
-from prunemodels.cascades.exit_path import Choice, ExitPath, check_learning, learn_exit_path
+from prunemodels.cascades.exit_path import Choice, ExitPath, check_learning, learn_exit_path, weights_to_learn
 from prunemodels.cascades.fitting import (
     Division,
     Judged,
@@ -145,7 +145,9 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         """The rows that no stage is trained on: those given, else divisions of the sample."""
         if X_valid is not None:
             weight = in_order_of(X_valid, sample_weight_valid, "sample_weight_valid")
-            return without_weight_zero(labelled(self, self._as_trained(X_valid), y_valid, weight, "valid"))
+            rows = without_weight_zero(labelled(self, self._as_trained(X_valid), y_valid, weight, "valid"))
+            weights_to_learn(rows.weight, len(rows))
+            return rows
         return divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
 
     def _judged(self, training: Training) -> Judged[SetStages]:

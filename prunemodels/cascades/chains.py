@@ -182,6 +182,8 @@ def with_regions(judged: Judged[SetStages], training: Training, model: Any) -> J
     if leaves.size < 2:
         return None
     at_train, at_held_out = (np.searchsorted(leaves, _leaf(router, rows.X, at_fork)) for rows in (train, judged.rows))
+    if np.bincount(at_held_out, minlength=leaves.size).min() < PARAMS.fewest_rows_of_region:
+        return None
     sizes = [int(purchases[s]) for s in between]
     sets = []
     for r in range(leaves.size):

@@ -41,6 +41,7 @@ class CascadeParams:
     fork: int = 2  # purchases after which rows part
     meeting: int = 16  # purchases from which on there is one set for all again
     regions: int = 6  # largest number of regions
+    fewest_rows_of_region: int = 20  # held-out rows by which a region's purchases are judged; with fewer rows do not part
 
     # Policies, see `prunemodels.cascades.learning`.
     levels: int = 32  # default number of levels of doubt at a stage

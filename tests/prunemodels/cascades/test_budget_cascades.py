@@ -255,3 +255,16 @@ def test_it_costs_buys_and_is_kept_as_any_cascade(kind: str, tmp_path: Path) -> 
     stops = stops_of(model, X, y)
     np.testing.assert_allclose(stops.items.price @ stops.bought, model.prediction_cost(X))
     pm.write_report(tmp_path / "tree.html", model, X, y)
+
+
+def test_rows_part_only_where_each_region_has_rows_to_be_judged_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six validation rows leave some of the regions empty: no chain parts. One row is refused before anything is trained."""
+    X, y = quadrants(1600, 0)
+    for module in (budget_cascade, chains):
+        monkeypatch.setattr(module, "PARAMS", CascadeParams(fewest_rows_to_part=1000, meeting=6))
+    model = pm.BudgetCascadeClassifier(tree(7), PRICES, lam=0.0, doubt="margin", n_levels=4, random_state=0)
+    few = model.fit(X[:1500], y[:1500], X_valid=X[1500:1506], y_valid=y[1500:1506])
+    assert all(len(path.stages.regions) == 1 for path in few.exit_paths_)
+    monkeypatch.setattr(budget_cascade, "judged_fold", lambda *_: pytest.fail("a model is trained"))
+    with pytest.raises(pm.errors.InvalidInputError, match="n_samples=1"):
+        model.fit(X[:1500], y[:1500], X_valid=X[1500:1501], y_valid=y[1500:1501])
