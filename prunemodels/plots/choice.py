@@ -232,10 +232,11 @@ def _draw_choice(ax: Axes, evaluation: PathEvaluation, chosen: int | None) -> No
     """Path, band, chord, least error, and the rows that the rules choose. Of markers at one place the larger ones are open."""
     cost, error, best = evaluation.cost, evaluation.error, evaluation.best
     band = np.nan_to_num(evaluation.above_best_se)
-    ax.fill_between(cost, error - band, error + band, color=BLUE, alpha=0.2, lw=0, label="± 1 se of the difference to the least")
-    ax.plot(cost, error, color=BLUE, lw=1.6, label="prunings of the path")
-    ends = np.array(falling_hull(cost, error))[[0, -1]]
-    ax.plot(cost[ends], error[ends], color=AXIS, lw=1, ls="--", label="chord of the knee")
+    ends = error - band, error + band
+    ax.fill_between(cost, *ends, step="pre", color=BLUE, alpha=0.2, lw=0, label="± 1 se of the difference to the least")
+    ax.plot(cost, error, drawstyle="steps-pre", color=BLUE, lw=1.6, label="prunings of the path")
+    corners = np.array(falling_hull(cost, error))[[0, -1]]
+    ax.plot(cost[corners], error[corners], color=AXIS, lw=1, ls="--", label="chord of the knee")
     point: dict[str, Any] = {"ls": "", "zorder": 4}
     ax.plot(cost[best], error[best], marker="v", ms=6, color=BLUE, label="least error", **point)
     if evaluation.n > 1:

@@ -278,8 +278,17 @@ def label_axes(ax: Axes, error: str, unit: str, *, whole: bool = True) -> None:
 def banded(ax: Axes, x: Any, y: Any, half: Any, *, label: str, band: str, **look: Any) -> None:
     """A bold line in a band that ends at 0: `half` is the half width of the band, or its two ends, shape (2, n)."""
     low, high = half if np.ndim(half) == 2 else (y - half, y + half)
-    ax.fill_between(x, np.maximum(low, 0), high, color=BLUE, alpha=0.15, lw=0, label=band, zorder=1)
+    step: Any = look["drawstyle"].removeprefix("steps-") if "drawstyle" in look else None
+    ax.fill_between(x, np.maximum(low, 0), high, step=step, color=BLUE, alpha=0.15, lw=0, label=band, zorder=1)
     ax.plot(x, y, color=BLUE, lw=2.4, label=label, **look)
+
+
+def stepped(cost: Any) -> dict[str, Any]:
+    """How a line through prunings is drawn: between two of them there is none, so the cheaper one holds up to the dearer one.
+
+    `cost`: rising or falling.
+    """
+    return {"drawstyle": "steps-pre" if len(cost) and cost[0] > cost[-1] else "steps-post"}
 
 
 def cost_label(unit: str, of: str = "cost per prediction") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,7 @@ from prunemodels.plots.picture import (
     literal,
     mark,
     per_cent,
+    stepped,
     styled,
 )
 from prunemodels.statements.wording import amount
@@ -98,19 +100,20 @@ def plot_tradeoff(
     if held_out is None:
         marker = "." if len(path) <= DRAWING.most_markers else ""
         name = f"{trees} (held-out error not given)"
-        ax.plot(path.cost, path.error, color=GREY, lw=1.4, marker=marker, ms=6, label=name)
+        ax.plot(path.cost, path.error, color=GREY, lw=1.4, marker=marker, ms=6, label=name, **stepped(path.cost))
     else:
-        ax.plot(path.cost, path.error, color=GREY, lw=1.0, ls=DOTTED, label=trees)
+        ax.plot(path.cost, path.error, color=GREY, lw=1.0, ls=DOTTED, label=trees, **stepped(path.cost))
         if isinstance(held_out, PathEvaluation):
             check_same_problem("held_out", held_out.path.problem, path.problem)
             line = held_out.cost, held_out.error, held_out.error_se
-            banded(ax, *line, label=HELD_OUT, band="± 1 standard error")
+            banded(ax, *line, label=HELD_OUT, band="± 1 standard error", **stepped(held_out.cost))
             mark(ax, "unpruned", held_out.unpruned_cost, held_out.unpruned_error, "unpruned forest, held-out examples")
         elif not len(held_out):
             raise InvalidInputError("held_out is empty; give at least one Evaluation, or None")
         else:
             points = sorted(held_out, key=lambda e: e.cost)
-            ax.plot([e.cost for e in points], [e.error for e in points], color=BLUE, lw=2.4, marker="o", ms=5, label=HELD_OUT)
+            cost, error = [e.cost for e in points], [e.error for e in points]
+            ax.plot(cost, error, color=BLUE, lw=2.4, marker="o", ms=5, label=HELD_OUT, **stepped(cost))
     if chosen is not None:
         _mark(ax, path, held_out, chosen)
     label_axes(ax, path.problem.ensemble.measure, unit)
@@ -181,9 +184,11 @@ def plot_held_out(
     ends = base + np.array([(0.0, 0.0), *((c.increase.low, c.increase.high) for c in changes)])
     order = np.argsort(cost)
     if path is not None:
-        ax.plot(path.cost, path.error, color=GREY, lw=1.0, ls=DOTTED, label=trees_error(path.problem), zorder=1)
+        look: dict[str, Any] = {"color": GREY, "lw": 1.0, "ls": DOTTED, "label": trees_error(path.problem), "zorder": 1}
+        ax.plot(path.cost, path.error, **look, **stepped(path.cost))
     band, name = f"{100 * first.confidence:g} % interval of the change", f"error on {first.n:,} held-out examples, within budgets"
-    banded(ax, cost[order], error[order], ends[order].T, label=name, band=band, marker="o", ms=5, zorder=3)
+    more: dict[str, Any] = {"marker": "o", "ms": 5, "zorder": 3, **stepped(cost[order])}
+    banded(ax, cost[order], error[order], ends[order].T, label=name, band=band, **more)
     mark(ax, "unpruned", cost[0], error[0], "unpruned")
     for k, pruning in enumerate(tradeoff.prunings, start=1):
         if pruning is chosen:
@@ -220,7 +225,8 @@ def plot_limits(tradeoff: LimitsTradeoff, *, unit: str = "", ax: Axes | None = N
     problem = tradeoff.solutions[0][0].problem
     for k, (limit, line) in enumerate(zip(tradeoff.at, tradeoff.solutions, strict=True)):
         color, name = COLOURS[k % len(COLOURS)], f"{limit.title} at most {amount(float(exact(limit.at_most, 'at')))}"
-        ax.plot(tradeoff.budgets, [found.error for found in line], color=color, lw=1.8, marker=".", label=literal(name))
+        style: Any = {"color": color, "lw": 1.8, "marker": ".", "label": literal(name), **stepped(tradeoff.budgets)}
+        ax.plot(tradeoff.budgets, [found.error for found in line], **style)
         ax.plot(tradeoff.budgets, [found.bound for found in line], color=color, lw=0.9, ls=":")
     label_axes(ax, problem.ensemble.measure, unit, whole=False)
     ax.set_ylabel(trees_error(problem))

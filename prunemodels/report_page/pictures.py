@@ -31,6 +31,7 @@ from prunemodels.plots.picture import (
     figure_of,
     label_axes,
     mark,
+    stepped,
     styled,
 )
 from prunemodels.report_page.boosted import BoostedFacts
@@ -120,6 +121,7 @@ def tradeoff(facts: Facts | BoostedFacts | CascadeFacts) -> Drawn:
     crossed = isinstance(facts, CascadeFacts) and facts.on_rows is None
     ax = axes_for(None, (WIDTH, HEIGHT + 0.4))
     look: dict[str, Any] = {"label": f"{several} of the path", "marker": "." if len(t.cost) <= DRAWING.most_markers else ""}
+    look |= {} if isinstance(facts, CascadeFacts) else stepped(t.cost)  # a policy may divide a level: between two are others
     if t.half is not None and t.chosen.ends is not None:
         band = f"{100 * t.chosen.ends.confidence:g} % intervals, point by point"
         banded(ax, t.cost, t.error, t.half, band=band, **look)

@@ -150,3 +150,16 @@ def test_the_chosen_row_is_marked() -> None:
     (star,) = [line for line in lines if line.get_linestyle() == "None" and str(line.get_label()).startswith("chosen")]
     np.testing.assert_array_equal(star.get_xydata(), [[seen.cost[1], seen.error[1]]])
     assert star.get_label() == f"chosen: cost {seen.cost[1]:.3g}, error {100 * seen.error[1]:.3g} %"
+
+
+def test_between_two_prunings_the_cheaper_one_holds() -> None:
+    """No line promises an error that no pruning has: just below a row's cost the next cheaper row's error is drawn."""
+    seen = pm.evaluate_path(path(), *HELD_OUT)
+    held_out = [pm.evaluate(pm.apply_pruning(path()[k], forest()), *HELD_OUT, costs=1) for k in (0, 5)]
+    figures = plot_tradeoff(path(), held_out=seen), plot_tradeoff(path(), held_out=held_out), plot_choice(seen)
+    lines = [line for figure in figures for line in figure.axes[0].get_lines() if len(line.get_xydata()) > 1]
+    stepped = {line.get_label(): line.get_drawstyle() for line in lines if line.get_linestyle() != "--"}
+    assert set(stepped.values()) == {"steps-pre", "steps-post"}
+    for line in (line for line in lines if line.get_label() in stepped):
+        cost = np.asarray(line.get_xdata())
+        assert line.get_drawstyle() == ("steps-pre" if cost[0] > cost[-1] else "steps-post")  # the cheaper one, to its right
