@@ -34,7 +34,7 @@ class StageParams:
     many_rows: int = 20_000
     strengths: tuple[float, ...] = (1.0, 0.03)  # inverse weights of the ridge of linear models
     fewest_to_judge: int = 20  # with fewer values a column is not taken for one of identifiers
-    own_share: float = 0.9  # words are identifiers if the number of different ones is above this share of the rows
+    own_share: float = 0.9  # words and whole numbers are identifiers if more than this share of the rows has its own
 
 
 PARAMS = StageParams()

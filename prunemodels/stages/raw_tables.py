@@ -77,22 +77,17 @@ def reads_raw_columns(cascade: Any) -> bool:
 
 
 def identifiers(table: pd.DataFrame) -> list[str]:
-    """The columns that look like identifiers, which say nothing about new rows: words of which nearly each row has its own, and
-    whole numbers that are all different and lie close together.
+    """The columns that look like identifiers, which say nothing about new rows: words or whole numbers, whatever their range, of
+    which nearly each row has its own.
     """
     found = []
     for name, column in table.items():
         kind, present = kind_of(column, name), column.dropna()
-        distinct = present.nunique()
-        if len(present) < PARAMS.fewest_to_judge:
+        if len(present) < PARAMS.fewest_to_judge or present.nunique() <= PARAMS.own_share * len(present):
             continue
-        if kind == "category" and distinct > PARAMS.own_share * len(present):
+        numbers = as_floats(pd.Series(pd.to_numeric(present))) if kind == "number" else None
+        if kind == "category" or (numbers is not None and bool((numbers == np.rint(numbers)).all())):
             found.append(str(name))
-        if kind == "number" and distinct == len(present):
-            numbers = as_floats(pd.Series(pd.to_numeric(present)))
-            whole = bool((numbers == np.rint(numbers)).all())
-            if whole and np.ptp(numbers) < len(present) / PARAMS.own_share:
-                found.append(str(name))
     return found
 
 

@@ -12,6 +12,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 import prunemodels as pm
 from prunemodels.cascades import budget_cascade
 from prunemodels.cascades.cascade_files import load_cascade
+from prunemodels.command_line.cli import main
+from prunemodels.stages.raw_tables import identifiers
 from prunemodels.stages.table_preparation import prepared
 from tests.prunemodels.command_line.conftest import House, told, written
 
@@ -62,3 +64,29 @@ def test_columns_of_identifiers_are_named(
     words = "cascade --data people.csv --label label --ignore 'Unnamed: 0' --costs 1 --stages 2 --out out/c.skops"
     hints = told(capsys, words)["hints"]
     assert [hint.split("'")[1] for hint in hints if "looks like an identifier" in hint] == ["number", "name"]
+
+
+def test_identifiers_are_found_whatever_their_range(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole numbers of which nearly each row has its own are named, far apart, a sample, or with some that come twice; pressures
+    with decimals and ages are not. Where a price is missing, the advice begins with --ignore.
+    """
+    monkeypatch.chdir(tmp_path)
+    rng, n = np.random.default_rng(0), 260
+    table = pd.DataFrame({"sample": rng.permutation(400)[:n], "far": rng.choice(np.arange(67, 72941), n, replace=False)})
+    table["twice"] = np.where(np.arange(n) < 20, 1000, 1000 + np.arange(n))
+    table = table.assign(age=rng.integers(20, 90, n), pressure=rng.normal(120, 10, n).round(2))
+    assert identifiers(table) == ["sample", "far", "twice"]
+    table.assign(y=rng.integers(0, 2, n)).to_csv("t.csv", index=False)
+    for missing, words in (
+        (
+            "far",
+            "'far', which has another value in nearly each row and looks like an identifier; leave it out with --ignore",
+        ),
+        ("age", "'age'; leave it out with --ignore age, or write a price, 0 if it is free"),
+    ):
+        prices = pd.DataFrame({"feature": [name for name in table.columns if name != missing], "cost": 1})
+        prices.to_csv("p.csv", index=False)
+        assert main(["cascade", "--data", "t.csv", "--label", "y", "--costs", "p.csv", "--out", "c.skops"]) == 2
+        assert f"--costs p.csv: there is no price for {words}" in capsys.readouterr().err
