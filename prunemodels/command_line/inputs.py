@@ -85,6 +85,16 @@ def fingerprints(rows: pd.DataFrame | NDArray[Any]) -> NDArray[np.uint64]:
     return np.asarray(pd.util.hash_pandas_object(pd.DataFrame(plain), index=False), dtype=np.uint64)
 
 
+PRINTS = "training_prints_"
+"""The attribute of a model that ``prunemodels train`` wrote: the fingerprints of its training rows."""
+
+
+def rows_in_training(model: Any, rows: Examples) -> int | None:
+    """How many examples have the features of one that the model was trained on; None where the model does not know."""
+    prints = getattr(model, PRINTS, None)
+    return None if prints is None else int(np.isin(rows.prints, prints).sum())
+
+
 def read_labelled(args: argparse.Namespace, option: str, label: str | None, weights: str | None = None) -> Examples:
     """Read the table that an option names; labels are renamed by ``--map-labels``, and columns of ``--ignore`` left out."""
     file = getattr(args, option[2:].replace("-", "_"))
@@ -190,21 +200,29 @@ def read_costs(args: argparse.Namespace, data: Examples) -> CostItems:
             table, told = read_prices(given, marks_of(args))
             args.told += told
             if "feature" in table.columns:
-                _check_identifiers({*names} - {*table["feature"].astype(str)}, data.X)
+                _check_unpriced(args, {*table["feature"].astype(str)}, data)
             return items_from_table(table, names)
         if "_" in given:
             raise InvalidInputError(f"{NOT_WITH_UNDERSCORES}; write {given.replace('_', '')}")
         return CostItems.plain([uniform] * len(names), names)
 
 
-def _check_identifiers(unpriced: set[str], rows: Any) -> None:
-    """Refuse columns without a price that look like identifiers, by name."""
-    found = [name for name in identifiers(rows) if name in unpriced] if unpriced and isinstance(rows, pd.DataFrame) else []
+def _check_unpriced(args: argparse.Namespace, priced: set[str], data: Examples) -> None:
+    """Refuse columns without a price by name, identifiers first, with the option that leaves them out."""
+    missing = [name for name in data.names if name not in priced]
+    if not missing or not priced <= {*data.names}:
+        return
+    found = [name for name in identifiers(data.X) if name in missing] if isinstance(data.X, pd.DataFrame) else []
+    trained = getattr(args, "forest", None) is not None
+    leave_out = f"{'train the model again' if trained else 'leave it out'} with --ignore {','.join(found or missing)}"
     if found:
         raise InvalidInputError(
-            f"there is no price for {found[0]!r}, which has another value in each row and looks like an identifier; leave it out "
-            f"with --ignore {','.join(found)}, or give it a price"
+            f"there is no price for {found[0]!r}, which has another value in nearly each row and looks like an identifier; "
+            f"{leave_out}, or give it a price"
         )
+    if not trained:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise InvalidInputError(f"there is no price for {missing[0]!r}{more}; {leave_out}, or write a price, 0 if it is free")
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from sklearn.utils.multiclass import type_of_target
 from formulations.errors import InvalidInputError
 from formulations.instance.tree_loss import usual_loss
 from prunemodels.command_line.inputs import (
+    PRINTS,
     Examples,
     check_held_out_file,
     fingerprints,
@@ -145,6 +146,7 @@ def train_command(args: argparse.Namespace) -> Summary:
     model = _unfitted(args, X, regression=regression)
     with errors_naming("--data"):
         model.fit(X.iloc[rows], y[rows])
+    setattr(model, PRINTS, np.unique(fingerprints(X.iloc[rows])))
     tree_model = tree_model_of(model)
     with errors_naming(f"--label {args.label}"):
         measured, trained = (

@@ -25,6 +25,7 @@ from prunemodels.command_line.inputs import (
     read_examples,
     read_instance,
     read_model_file,
+    rows_in_training,
     same_file,
 )
 from prunemodels.command_line.judge import changed, choice_line, model_record, verdict_on, warnings_of
@@ -206,11 +207,12 @@ def _of_forest(args: argparse.Namespace, model: Any) -> Found:
     apart = args.error_data is None or not same_file(args.error_data, args.data)
     row, labels = row_of(path, pruning), instance.data.y
     saved = apply_pruning(pruning, model)
-    answer = PrunedForest(saved, pruning, path, row, solution, None, forest=model, labels=labels, held_out=apart)
+    trained_on = rows_in_training(model, instance.data)
+    answer = PrunedForest(saved, pruning, path, row, solution, None, model, labels, held_out=apart, in_training=trained_on)
     lam, above = None if row is None else float(path.lam[row]), np.flatnonzero(path.cost > pruning.cost)
     dearer = path[above[-1]] if above.size else None
     record = instance.record(args) | {"breakpoints": len(path), "unpruned": unpruned, "pruned": pruning}
-    record |= {"chosen_lam": lam, "next_dearer": dearer, "answer": None}
+    record |= {"chosen_lam": lam, "next_dearer": dearer, "answer": None, "in_training": trained_on}
     rule = f"the optimum for lambda = {args.lam:g}" if solution is None else "the least error found"
     if certified is not None:
         rule = "the dearest optimal pruning of one half of the rows that the other half certifies"

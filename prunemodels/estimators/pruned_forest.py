@@ -67,6 +67,8 @@ class PrunedForest(Shown, HoldsModel):
         the labels of the validation examples; None if they were not given.
     held_out
         whether these labels had no part in the pruning: neither in the errors that were minimised, nor in the choice.
+    in_training
+        how many of the validation examples the forest was trained on; None where that is not known.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class PrunedForest(Shown, HoldsModel):
     forest: Any = None
     labels: Any = None
     held_out: bool = True
+    in_training: int | None = 0
 
     @property
     def problem(self) -> PruningProblem:
@@ -302,14 +305,21 @@ class PrunedForest(Shown, HoldsModel):
                 f"Costs: mean of {count(self.problem.usage.n_rows, 'example')}, without labels; evaluate(X, y) gives errors."
             )
         else:
-            used = "which also chose the pruning, so the error is too low"
-            which = "held out from the training" if self.held_out else used
-            notes.append(f"On {count(seen.n, 'example')}, {which}. {seen.verdict}")
+            notes.append(f"On {count(seen.n, 'example')}{self._how_apart}. {seen.verdict}")
             notes += seen.warnings
             notes += self._worth(seen)
         if self.solution is not None:
             notes.append(self.solution.in_words())
         return (*notes, self._bought(), NEXT)
+
+    @property
+    def _how_apart(self) -> str:
+        """A clause on how far the validation examples are new to the forest, as far as that is known."""
+        if not self.held_out:
+            return ", which also chose the pruning, so the error is too low"
+        if self.in_training:
+            return f", on {self.in_training:,} of which the forest was trained, so the error is too low"
+        return "" if self.in_training is None else ", held out from the training"
 
     def _worth(self, seen: HeldOutChange) -> list[str]:
         """Say where an answer that costs nothing errs as little, and what may keep more of the forest where the error rose."""

@@ -12,6 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import prunemodels as pm
 from prunemodels.cascades import budget_cascade
 from prunemodels.cascades.cascade_files import load_cascade
+from prunemodels.command_line.cli import main
 from prunemodels.stages.table_preparation import prepared
 from tests.prunemodels.command_line.conftest import told
 
@@ -123,3 +124,23 @@ def test_codes_for_missing_values_are_told_and_kept(
         True
     ] * 2
     assert "left out" not in "".join(r["read"])
+
+
+def test_what_was_trained_on_is_not_called_held_out(clinic: pd.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of --data the rows that `train` took are counted, by their fingerprints; of a model that does not know its rows nothing
+    is said.
+    """
+    told(capsys, "train --data clinic.csv --label diagnosis --ignore patient --trees 3 --apart-csv apart.csv --out m.skops")
+    words = "prune m.skops --label diagnosis --costs prices.csv --budget 9 --out c.skops --force --data"
+    for file, trained, said in (
+        ("clinic.csv", 144, "On 240 examples, on 144 of which the forest was trained, so the error is too low."),
+        ("apart.csv", 0, "On 96 examples, held out from the training."),
+    ):
+        assert told(capsys, f"{words} {file}")["in_training"] == trained
+        assert main([*words.split(), file]) == 0
+        assert said in capsys.readouterr().out
+    model = pm.load_forest("m.skops")
+    del model.training_prints_
+    pm.save_forest(model, "other.skops")
+    assert main(["prune", "other.skops", *words.split()[2:], "clinic.csv"]) == 0
+    assert "On 240 examples. " in capsys.readouterr().out
