@@ -68,7 +68,11 @@ class Found:
         told = tuple(map(str, self.rates))
         if self.change is None:
             return (label, *told)
-        return (label, *told, f"{_points(self.change.mean)} ({interval(self.change, _points)}{POINTS})")
+        return (
+            label,
+            *told,
+            f"{_points(self.change.mean)} ({interval(self.change, _points)}{POINTS if self.change.is_told else ''})",
+        )
 
     @property
     def never(self) -> str:

@@ -247,7 +247,9 @@ def share_interval(hits: NDArray[Any], weights: NDArray[np.float64], confidence:
 
 
 def _exact_ends(share: float, n: float, confidence: float) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share of n draws."""
+    """Clopper and Pearson's interval of a share of n draws; all that is possible where there are too few."""
+    if n < LEAST:
+        return 0.0, 1.0
     alpha, hits = (1 - confidence) / 2, share * n
     low = float(stats.beta.ppf(alpha, hits, n - hits + 1)) if hits > 0 else 0.0
     high = float(stats.beta.ppf(1 - alpha, hits + 1, n - hits)) if hits < n else 1.0

@@ -190,14 +190,14 @@ def _curve(seen: Any) -> Any:
 
 
 def _page(facts: Any) -> Any:
-    classes, tradeoff = facts.classes if hasattr(facts, "classes") else facts.on_rows.by_class, facts.tradeoff
-    groups = [(g.before, g.after) for g in classes.groups]
+    judged, payers, tradeoff = facts.held_out.classes, facts.payers, facts.tradeoff
+    groups = [(g.before, g.after) for g in payers.groups]
     return (
         facts.held_out,
         tradeoff.cost,
         tradeoff.error,
-        classes.positive == "0",
-        [r.share for r in (*classes.missed, *classes.alarms)],
+        payers.positive == "0",
+        [r.share for r in (*judged.missed_of_all, *judged.alarms_of_all)],
         groups,
     )
 
@@ -207,6 +207,7 @@ class Spread(tuple[Any, ...]):
 
 
 CHANCE = {"low", "high", "standard_error", "n", "n_effective", "broken", "mended", "exceeding"}
+CHANCE |= {"count", "of", "lost", "found"}  # numbers of rows
 
 
 def numbers(of: Any, *, chance: bool) -> list[float]:
@@ -273,7 +274,7 @@ def test_an_interval_states_its_effective_number() -> None:
     heavy[3] = 1e12
     seen = pm.prune_forest(forest, X_valid, costs=costs, budget=10).evaluate(X_test, y_test, sample_weight=heavy)
     assert seen.n_effective == pytest.approx(1)
-    assert repr(seen).count("cannot be told") == 4
+    assert repr(seen).count("cannot be told") == 5  # cost, error, specificity, and two sentences
     assert "1 of equal weight" in seen.warnings[0]
     assert not seen.far_worse
     held_out = pm.hold_out(CHOSEN, forest, X_test, y_test, sample_weight=heavy)
