@@ -117,6 +117,11 @@ def row_of(source: str, i: int) -> str:
     return f"{source}, row {i + 1:,}"
 
 
+def cell(value: object) -> str:
+    """A cell or the label of a row in a message: 7, not ``np.int64(7)``."""
+    return repr(value.item() if hasattr(value, "dtype") and hasattr(value, "item") else value)
+
+
 def rate(error: float, measure: str, digits: int = 1) -> str:
     """An error as text: an error rate in per cent, any other measure as a number; see `is_rate`."""
     return f"{100 * error:.{digits}f} %" if is_rate(measure) else f"{error:.4g}"

@@ -64,7 +64,7 @@ def exact(value: object, name: str) -> Fraction:
     """A `fraction` that is not negative."""
     number = fraction(value, name, "a finite number >= 0")
     if number < 0:
-        raise InvalidInputError(f"{name} is {value!r}, negative; give a number >= 0")
+        raise InvalidInputError(f"{name} is {value!s}, negative; give a number >= 0")
     return number
 
 

@@ -65,7 +65,8 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str] | None = None) ->
         for item, price in _row_items({str(k): v for k, v in record.items()}):
             if prices.setdefault(item, price) != price:
                 raise InvalidInputError(
-                    f"costs: the item {item!r} costs {price} for {feature!r} and {prices[item]} elsewhere; give it one price"
+                    f"costs: the item {item!r} costs {float(price):g} for {feature!r} and {float(prices[item]):g} elsewhere; "
+                    "give it one price"
                 )
             needs[feature].append(item)
             marked = _is_once(record.get("once"), feature)

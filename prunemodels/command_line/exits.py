@@ -94,7 +94,12 @@ def _finish(
     lines: list[str | Line] = [
         Line("model", model),
         Line("exits", f"{stages}, {len(path)} optimal policies, learned from {path.n:,} examples"),
-        Line("policy", f"chosen by one_se, cost {amount(cascade.cost_)}" if args.budget is None else cascade.spending_),
+        Line(
+            "policy",
+            f"the cheapest that held-out rows cannot tell from the best, cost {amount(cascade.cost_)}"
+            if args.budget is None
+            else cascade.spending_,
+        ),
         Line("cross-fitted", f"on rows that it was not learned from: {fitted}"),
     ]
     report = f"prunemodels report {args.out}"

@@ -47,7 +47,7 @@ from prunemodels.models.unused_columns import drop_unused
 from prunemodels.report_page.evidence import row_of
 from prunemodels.solving import solve
 from prunemodels.statements.change import HeldOutChange
-from prunemodels.statements.wording import count, error, limit_uses, use_in_words
+from prunemodels.statements.wording import amount, count, error, limit_uses, use_in_words
 
 CHOOSES = "on which the pruning is chosen"
 
@@ -227,8 +227,15 @@ def _of_forest(args: argparse.Namespace, model: Any) -> Found:
         Line("chosen", f"{rule}; {place}, which has {count(len(path), 'optimal pruning')}"),
         Line("single trees", f"mean error {errors}, {problem.errors.source}: what pruning minimises beside the cost"),
     ]
-    lines += [] if certified is None else [Line("certified", repr(certified))]
-    lines += [] if dearer is None else [Line("next dearer", f"the path's next pruning: {dearer!r}")]
+    if certified is not None:
+        promise = f"mean cost of all such examples at most {float(certified.budget):.6g} with confidence {certified.confidence:g}"
+        halves = f"{float(certified.smaller_budget):.6g} where chosen, {certified.certified_cost:.6g} where certified"
+        lines.append(Line("certified", f"{promise}: {halves}"))
+    if dearer is not None:
+        of_trees = f"mean error of single trees {error(dearer.error, problem.ensemble.measure)}"
+        lines.append(
+            Line("next dearer", f"the path's next pruning costs {amount(dearer.cost)}: {of_trees}, {dearer.n_splits:,} splits")
+        )
 
     def change(rows: Examples) -> HeldOutChange:
         on = problem if rows is instance.data else on_other_rows(problem, rows.X, rows.weights)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -26,6 +27,10 @@ HIDDEN = {"problem", "proof"}
 
 OF_NETWORK = ("tail", "head", "start", "end", "transposed")
 """The fields of a tree with paths, of which JSON has the sizes; ``--out`` writes all of it."""
+
+
+PYTHON = re.compile(r" \((?:pm)?\.\w+\*?(?:\([^()]*\))?\)")
+"""The name of a function of Python in brackets, which terminals leave out."""
 
 
 class Line(NamedTuple):
@@ -123,7 +128,7 @@ def card_of(answer: Shown, title: str = "") -> str:
     What is to be read before it stands above all lines, see `Summary`.
     """
     card = answer._card()
-    notes = tuple(note for note in card.notes if not note.startswith("Next: "))
+    notes = tuple(PYTHON.sub("", note) for note in card.notes if not note.startswith("Next: "))
     return replace(card, title=title or card.title, notes=notes, first=()).text()
 
 

@@ -347,8 +347,8 @@ class PrunedForest(Shown, HoldsModel):
     def _instead(self) -> str:
         """What may keep more of the forest at such a cost, and, of instances that take a second, which budget is enough."""
         told = (
-            "What may do better at this cost: exits (pm.exit_path), .on_demand(acquire, early_stopping=True), or training anew "
-            "(pm.BudgetCascade*)."
+            "What may do better at this cost: exits (pm.exit_path), predictions on demand that stop early "
+            "(.on_demand(acquire, early_stopping=True)), or training anew (pm.BudgetCascade*)."
         )
         problem = self.problem
         if self.labels is None or int(problem.ensemble.is_split.sum()) * problem.usage.n_rows > QUICK:

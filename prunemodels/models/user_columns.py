@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.extras import package
+from formulations.shown import cell
 
 
 def pandas_of(X: Any) -> Any:
@@ -101,7 +102,9 @@ class UserColumns:
             else:
                 values, wrong = _numbers(column)
             for i, why in wrong.items():
-                raise InvalidInputError(f"{name} has {column.iloc[i]!r} in the column {column.name!r}, row {X.index[i]!r}: {why}")
+                raise InvalidInputError(
+                    f"{name} has {cell(column.iloc[i])} in the column {column.name!r}, row {cell(X.index[i])}: {why}"
+                )
             columns.append(values)
         return np.column_stack(columns)
 

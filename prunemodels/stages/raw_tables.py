@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
 
 from formulations.errors import InvalidInputError
+from formulations.shown import cell
 from prunemodels.models.labelled_samples import Sample, check_distinct_columns, training_sample, weights_of
 from prunemodels.models.user_columns import pandas_of
 from prunemodels.stages.params import PARAMS
@@ -159,7 +160,7 @@ def misfits(column: pd.Series[Any], kind: str) -> dict[int, str]:
         return {}
     infinite = np.isinf(as_floats(read)) if pd.api.types.is_numeric_dtype(read.dtype) else np.zeros(len(read), dtype=bool)
     wrong = np.flatnonzero((read.isna() & column.notna()).to_numpy() | infinite)
-    return {i: f"is {column.iloc[i]!r}, in training the column held {kind}" for i in wrong.tolist()}
+    return {i: f"is {cell(column.iloc[i])}, in training the column held {kind}" for i in wrong.tolist()}
 
 
 def _parsed(column: pd.Series[Any], kind: str) -> Any:
@@ -177,5 +178,6 @@ def _check_columns(table: pd.DataFrame) -> None:
             infinite = np.flatnonzero(np.isinf(as_floats(column)))
             if infinite.size:
                 raise InvalidInputError(
-                    f"the column {name!r} is infinite in the row {table.index[infinite[0]]!r}; clip it, or leave the cell empty"
+                    f"the column {name!r} is infinite in the row {cell(table.index[infinite[0]])}; clip it, or leave "
+                    "the cell empty"
                 )

@@ -37,6 +37,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from formulations.shown import cell
 from prunemodels.stages.params import PARAMS
 from prunemodels.written_numbers import ISO_DATE, without_missing_words
 
@@ -282,7 +283,7 @@ def all_read(column: pd.Series[Any], read: pd.Series[Any], kind: str) -> pd.Seri
     wrong = column[read.isna() & column.notna()]
     if len(wrong):
         raise InvalidInputError(
-            f"the column {column.name!r} holds {wrong.iloc[0]!r} in the row {wrong.index[0]!r}, in training it held {kind}; give "
-            "such a value, or leave the cell empty"
+            f"the column {column.name!r} holds {cell(wrong.iloc[0])} in the row {cell(wrong.index[0])}, in training it held "
+            f"{kind}; give such a value, or leave the cell empty"
         )
     return read

@@ -285,3 +285,19 @@ def test_what_finds_nobody_says_so_first(house: House, capsys: pytest.CaptureFix
     assert (classes["only"], classes["sensitivity"]["name"], classes["named"]) == ([None, "1"], "0", False)
     other = told(capsys, f"{words} --positive 1")["held_out"]["classes"]
     assert (other["sensitivity"]["name"], other["named"]) == ("1", True)
+
+
+def test_a_terminal_shows_no_python(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither in what `prune` says, where the error rose and the next pruning is named, nor of prices that are refused."""
+    words = f"prune {IN} --label label --held-out test.csv --budget 0.9 --force --out out/p.skops"
+    said = screen(capsys, words)
+    assert "next dearer    the path's next pruning costs " in said
+    assert "exits, predictions on demand that stop early, or training anew." in " ".join(said.split())
+    house.costs.assign(cost=[-8, *[3.1] * 7]).to_csv("low.csv", index=False)
+    house.costs.assign(cost=[3.1, 1, 2.7, *[1] * 5]).to_csv("odd.csv", index=False)
+    for prices, wrong in (("low", "is -8.0, negative"), ("odd", "costs 2.7 for 'mean_perimeter' and 3.1 elsewhere")):
+        assert main(shlex.split(words.replace("costs.csv", f"{prices}.csv"))) == 2
+        said += capsys.readouterr().err
+        assert wrong in said
+    for python in ("Pruning(", "pm.", "Decimal(", "np.", "31/10", "one_se"):
+        assert python not in said

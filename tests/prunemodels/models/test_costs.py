@@ -124,7 +124,7 @@ def test_items_that_are_paid_once_for_all_examples():
         ({"needs": ["z", None, None, None, None]}, "'a' needs 'z', which is not a feature"),
         ({"once": ["yes", None, None, None, None]}, r"`once` is 'yes' for 'a'; write 1 \(paid once"),
         ({"shared_group": ["A", "A", None, None, None]}, "'a' is in the group 'A' and has no discount_cost"),
-        ({"shared_group": ["A"] * 2 + [None] * 3, "discount_cost": [0.5, 1, 0, 0, 0]}, "'shared:A' costs 1 for 'b' and 1/2"),
+        ({"shared_group": ["A"] * 2 + [None] * 3, "discount_cost": [0.5, 1, 0, 0, 0]}, "'shared:A' costs 1 for 'b' and 0.5"),
         ({"shared_group": ["A"] * 2 + [None] * 3, "discount_cost": [1.5, 1, 0, 0, 0]}, "'a' has discount_cost 1.5 above"),
     ],
 )
