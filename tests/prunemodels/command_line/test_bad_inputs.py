@@ -130,7 +130,10 @@ REFUSED = {
         (f"{BUDGET} --costs costs_comma.csv", "costs_comma.csv: the column 'cost' has .* '7,27' in row 1 and '1.5' in row 2"),
         (f"{BUDGET} --costs costs_shifted.csv", "costs_shifted.csv, line 2, has 4 fields, but the header names 3 columns"),
         (f"check path {IN} --costs 1e308", "together cost more than 1.8e\\+308"),
-        (f"{LEARNED} costs.csv --data known.csv", "no price for 'number', which has another value in nearly each row .*--ignore number"),
+        (
+            f"{LEARNED} costs.csv --data known.csv",
+            "no price for 'number', which has another value in nearly each row .*--ignore number",
+        ),
     ],
     "errors to be minimised": [
         (f"{BUDGET} --errors guessed", "--errors: .*'guessed'.*in-bag"),
