@@ -303,7 +303,7 @@ def learn_exit_path(
         stacked, judged_table = learn_stack(table, truth, weights, rng)
         final = stacked.table(table)
     judged, loss = judged_losses(judged_table, truth, weights), final.losses(truth)
-    seed, found, least = int(rng.randint(np.iinfo(np.int32).max)), None, np.inf
+    seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
     costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]
     for name in names:
         judge = learn_doubt(name, final, weights)
@@ -311,11 +311,8 @@ def learn_exit_path(
         sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0)
         learned = solve_exits(sample, judge, stacked, n_levels=n_levels)
         folds = cross_fit(sample, learned, n_levels=n_levels, rng=np.random.RandomState(seed))
-        area = folds.area(costs)
-        if found is None or area < least:
-            found, least = ExitPath(stages, learned, sample, folds), area
-    assert found is not None
-    return found
+        found.append(ExitPath(stages, learned, sample, folds))
+    return min(found, key=lambda path: path.cross_fitted.area(costs))
 
 
 def weights_to_learn(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:

@@ -43,7 +43,6 @@ class TwoClassRule:
     threshold: float | None = None  # the class `positive` is predicted where its score is at least this; None: the likelier class
     compared: Score = "probability"  # the score that it is compared with: a probability is compared after calibration
     positive: int = 1  # place of the class that the threshold is for: 0 or 1
-    above: bool = False  # whether the score must be more than the threshold, as for CatBoost
 
 
 def unwrapped(model: Any) -> tuple[Any, TwoClassRule | None]:
@@ -186,8 +185,7 @@ class Response:
                 score = sums[:, 0] if decision.positive else -sums[:, 0]
             else:
                 score = self._probabilities(sums)[:, decision.positive]
-            reached = score > decision.threshold if decision.above else score >= decision.threshold
-            return np.where(reached, decision.positive, 1 - decision.positive)
+            return np.where(score >= decision.threshold, decision.positive, 1 - decision.positive)
         if decision is None or decision.calibration is None:
             if sums.shape[1] == 1 and self.second != "probability > 1/2":
                 return (sums[:, 0] >= 0 if self.second == "margin >= 0" else sums[:, 0] > 0).astype(np.int64)

@@ -80,13 +80,15 @@ class UserColumns:
             if self.arrays:
                 return X
             X = pd.DataFrame(np.asarray(X))
-        typed = [f for f, dtype in enumerate(X.dtypes) if isinstance(dtype, pd.CategoricalDtype)]
+        typed = _typed(X)
         if typed and self.own_codes and not isinstance(given, pd.DataFrame):
             raise UnsupportedModelError(
                 f"the model keeps codes of categories and not their names, and a {type(given).__name__} numbers them in its own "
                 "way; give a table of pandas, or codes"
             )
         lists = self._of_table(typed, name)
+        if not lists and not typed:
+            return X
         columns = []
         for f in range(n_columns):
             column = X.iloc[:, f]
@@ -132,7 +134,7 @@ class UserColumns:
 
     def like(self, table: pd.DataFrame) -> UserColumns:
         """The same, where a table with the types of the training table says which columns have categories."""
-        typed = [f for f, dtype in enumerate(table.dtypes) if isinstance(dtype, pd.CategoricalDtype)]
+        typed = _typed(table)
         if self.in_order is None or len(typed) != len(self.in_order):
             return self
         return replace(self, categories=dict(zip(typed, self.in_order, strict=True)))
@@ -150,6 +152,11 @@ class UserColumns:
                 "the types that they had in training"
             )
         return found
+
+
+def _typed(table: pd.DataFrame) -> list[int]:
+    """The places of the columns of the type "category"."""
+    return [f for f, dtype in enumerate(table.dtypes) if isinstance(dtype, pd.CategoricalDtype)]
 
 
 def _codes_of(column: pd.Series[Any], categories: Sequence[Any], refuses: bool, by_text: bool) -> Codes:

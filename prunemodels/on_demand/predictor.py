@@ -127,7 +127,6 @@ class OnDemandPredictor:
         absent: Literal["error", "unavailable"] = "error",
     ) -> None:
         self.acquire: Acquire | None = acquire
-        self._table = acquire.cells if isinstance(acquire, TableLookup) else None
         cap = None if max_cost is None else exact(max_cost, "max_cost")
         if limits is not None:
             cap = _cap_of(limits, max_cost)
@@ -138,7 +137,8 @@ class OnDemandPredictor:
             self._plan, self._decider = staged_walks(model.staged_model(), costs, evaluation_cost)
         else:
             options = partial(_options, early=early_stopping, tolerance=tolerance, order=order)
-            self._plan, self._decider = forest_walks(model, costs, evaluation_cost, threshold, options, self._table)
+            like = acquire.cells if isinstance(acquire, TableLookup) else None
+            self._plan, self._decider = forest_walks(model, costs, evaluation_cost, threshold, options, like)
         if isinstance(acquire, TableLookup):
             acquire.check(self._plan.names, self._plan.everything, arrays=not self._plan.arrays_hold_codes)
 

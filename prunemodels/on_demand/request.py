@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal, Protocol
@@ -161,14 +161,15 @@ class TableLookup:
         """The values of a request."""
         if not isinstance(self.cells, pd.DataFrame):
             return self.cells[request.positions[:, None], request.columns]
+        names = list(request.features)
+        if not all(name in self.cells.columns for name in names):  # features without names are found by position
+            renamed = self.cells.iloc[:, request.columns].set_axis(names, axis=1)
+            return replace(self, cells=renamed)(request)
         if self.by_label:
-            rows = self.cells.loc[request.rows]
-        else:  # the numbers that other tables give to categories mean nothing
-            rows = self.cells.iloc[request.positions].set_axis(request.rows)
-            rows = rows.astype(dict.fromkeys(rows.select_dtypes("category").columns, object))
-        if request.features and request.features[0] in rows.columns:
-            return rows[list(request.features)]
-        return rows.iloc[:, request.columns].set_axis(list(request.features), axis=1)
+            return self.cells.loc[request.rows, names]
+        rows = self.cells[names].iloc[request.positions].set_axis(request.rows)
+        # the numbers that other tables give to categories mean nothing
+        return rows.astype(dict.fromkeys(rows.select_dtypes("category").columns, object))
 
 
 class Resumable(Protocol):

@@ -21,6 +21,7 @@ from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown
 from prunemodels.models.boosting.descent import OnRows, state_of
 from prunemodels.models.boosting.refitting import STRENGTHS, refitted
+from prunemodels.models.forests.labels import losses_of
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
 from prunemodels.models.libraries.reading import write_model
 from prunemodels.models.losses import SampleLoss, loss_of
@@ -143,7 +144,7 @@ class BoostedPruning(Shown):
         kept, classes = (e.is_split, self.kept), self.forest.classes
         states = [state_of(OnRows(self.forest, self.usage, self.sample), k) for k in kept]
         said, truth = [self.forest.predictions(state.margins) for state in states], self._truth(self.sample)
-        losses = [np.asarray((s - truth) ** 2 if classes is None else s != truth, dtype=np.float64) for s in said]
+        losses = [losses_of(classes, s, truth) for s in said]
         judged = by_class(classes, truth, said, self.usage.weights, 0.95)
         paid = [SampleCost.of(self.usage, k) for k in kept]
         kind = usual_loss("regression" if classes is None else "classification")

@@ -85,9 +85,9 @@ def catboost_forest(
 
 
 def _threshold(info: Mapping[str, Any], n_outputs: int) -> TwoClassRule | None:
-    """The probability from which on the second of two classes is predicted, if the user has set one."""
+    """The probability from which on the second of two classes is predicted, if the user has set one: the next one above it."""
     threshold = float(info.get("binclass_probability_threshold", 0.5))
-    return None if threshold == 0.5 or n_outputs > 1 else TwoClassRule(threshold=threshold, above=True)
+    return None if threshold == 0.5 or n_outputs > 1 else TwoClassRule(threshold=float(np.nextafter(threshold, np.inf)))
 
 
 def _nested(tree: Mapping[str, Any], n_values: int, level: int = 0, leaf: int = 0) -> dict[str, Any]:
