@@ -3,7 +3,6 @@
 # make test-slow the tests that take minutes (real data, five seeds)
 # make test-versions  what reads, prunes, saves and fits forests, with each version of scikit-learn that pyproject.toml allows
 # make test-pythons  the quick tests with each version of Python; PYTHONS="python3.12 /path/to/python3.14": others
-# make slow-list measures the quick tests and leaves those that take long to make test-slow: tests/slow_tests.txt
 # make wheel     sdist and wheel: dist/
 # make notebooks  run the chapters and store what they print and draw; minutes
 # make docs      the site: docs/_build/html/index.html
@@ -33,7 +32,7 @@ PYTHON_TESTS := build/pythons
 SECONDS ?= 600
 SEED ?= 0
 
-.PHONY: demo test test-slow slow-list test-versions test-pythons lint types wheel notebooks docs fuzz papers bench bench-quick clean
+.PHONY: demo test test-slow test-versions test-pythons lint types wheel notebooks docs fuzz papers bench bench-quick clean
 
 demo: $(VENV)/.user
 	$(BIN)/prunemodels demo --force
@@ -43,9 +42,6 @@ test: lint types
 
 test-slow: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m slow
-
-slow-list: $(VENV)/.dev
-	$(BIN)/python -m tests.seconds
 
 # Each version tests itself and saves forests; then each loads what all have saved. An old scikit-learn warns of new SciPy.
 test-versions: $(SKLEARN:%=$(VERSIONS)/%/.installed)

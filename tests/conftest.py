@@ -2,6 +2,7 @@
 
 import os
 import signal
+from fnmatch import fnmatchcase
 from typing import Any
 
 # Workers of pytest-xdist share the cores. With OpenMP's own threads on top of them, threads wait for each other most of the time.
@@ -10,8 +11,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
-
-from tests.seconds import LIST
 
 # the same examples in every run, so that a failure is of the change that it is seen with; `explore` looks for new ones;
 # no deadline, since an example may be the first to call a kernel, and wait for its compilation
@@ -26,8 +25,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what -m says
 def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """Mark the tests of the list in `tests.seconds` as slow."""
-    slow = set(LIST.read_text(encoding="utf-8").splitlines()) if LIST.exists() else set()
+    """Mark the cases of a test as slow that its marker `slow_cases` names, by the ids of its parameters."""
     for item in items:
-        if item.nodeid in slow:
+        case = item.name.partition("[")[2][:-1]
+        if any(fnmatchcase(case, pattern) for mark in item.iter_markers("slow_cases") for pattern in mark.args):
             item.add_marker(pytest.mark.slow)

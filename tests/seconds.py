@@ -1,20 +1,17 @@
-"""Which quick tests are not quick: ``make slow-list`` measures all and writes their names to ``tests/slow_tests.txt``.
+"""Which quick tests are not quick: ``python -m tests.seconds`` names those that want the marker ``slow``, or a smaller instance.
 
-`tests.conftest` gives the marker ``slow`` to the tests in this list, as if it stood at the tests. So `make test` stays short and
-keeps nearly all tests, and `make test-slow` runs the others. What counts is CPU time, of the test and of the processes that it
-began, since wall time depends on what else the machine does. Run it after ``make test``, with all kernels compiled.
+What counts is CPU time, of the test and of the processes that it began, since wall time depends on what else the machine does.
+Run it after ``make test``, with all kernels compiled. Arguments are pytest's: ``-m slow`` lists what slow tests cost.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-LIST = Path(__file__).with_name("slow_tests.txt")
 
 MOST_SECONDS = 0.5
 """Tests that take more CPU time than this are slow."""
@@ -27,25 +24,25 @@ def cpu_seconds() -> float:
 
 
 class Stopwatch:
-    """A plugin of pytest that writes the list of the tests that take long."""
+    """A plugin of pytest that prints the tests that take long, the longest first."""
 
     def __init__(self) -> None:
-        self.slow: list[str] = []
+        self.seconds: dict[str, float] = {}
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
         """Measure a test, with its fixtures."""
         start = cpu_seconds()
         yield
-        if cpu_seconds() - start > MOST_SECONDS:
-            self.slow.append(item.nodeid)
+        self.seconds[item.nodeid] = cpu_seconds() - start
 
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Write the list, unless the run was broken off or a test failed."""
-        if exitstatus == pytest.ExitCode.OK:
-            LIST.write_text("\n".join(sorted(self.slow)) + "\n", encoding="utf-8")
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Name them below the results."""
+        terminalreporter.section(f"{sum(self.seconds.values()):.0f} s of CPU time; more than {MOST_SECONDS} s take")
+        for name, seconds in sorted(self.seconds.items(), key=lambda test: -test[1]):
+            if seconds > MOST_SECONDS:
+                terminalreporter.write_line(f"{seconds:7.2f} s  {name}")
 
 
 if __name__ == "__main__":
-    LIST.unlink(missing_ok=True)
-    raise SystemExit(pytest.main(["-n0", "-q", "-p", "no:randomly"], plugins=[Stopwatch()]))
+    raise SystemExit(pytest.main(["-n0", "-q", *sys.argv[1:]], plugins=[Stopwatch()]))

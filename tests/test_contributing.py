@@ -7,6 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 import prunemodels as pm
@@ -70,6 +71,7 @@ MAY_UNPICKLE = {
 RISKY = {"pickle.load", "pickle.loads", "pickle.Unpickler", "joblib.load", "eval", "exec", "os.system", "yaml.load"}
 
 
+@pytest.mark.slow
 def test_only_these_files_unpickle() -> None:
     """Nothing else in the package loads pickles or evaluates text; every call of numpy's load says allow_pickle=False."""
     files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]

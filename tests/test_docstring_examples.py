@@ -51,6 +51,9 @@ def heart_is_here() -> bool:
     return (data_folder() / "heart_statlog.csv.gz").is_file()
 
 
+@pytest.mark.slow_cases(
+    "budgets", "cascades", "checks", "engines", "evaluation", "other_libraries", "plots", "programs", "prunemodels", "rivals"
+)
 @pytest.mark.parametrize("space", [space.removeprefix("prunemodels.") for space in PUBLIC])
 def test_examples_of_a_namespace_print_what_is_shown(space: str) -> None:
     """Each docstring's example, in an empty namespace: the reader can copy it as it stands."""

@@ -72,12 +72,14 @@ def alone(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_what_most_use_needs_is_installed_without_extras(tmp_path: Path) -> None:
     """Pruning, judging, predicting on demand, fitting and joblib files work without any extra."""
     done = alone(WORKS, tmp_path)
     assert done.stdout == "all works\n", done.stderr
 
 
+@pytest.mark.slow
 def test_each_use_names_the_extra_that_it_needs(tmp_path: Path) -> None:
     """Whatever needs a package that is not there raises one kind of error, with the command that installs it."""
     code = "import prunemodels as pm\nfrom prunemodels.example import X_test, forest, path, problem, y_test\n"
@@ -92,6 +94,7 @@ def test_each_use_names_the_extra_that_it_needs(tmp_path: Path) -> None:
         assert line.endswith(f"which is not installed: python -m pip install {installed}"), line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "extra"),
     [("demo", "plots"), ("prune f.joblib --data d.csv --costs 1 --budget 1 --out o.skops", "io")],

@@ -35,6 +35,7 @@ def imports(file: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow_cases("prunemodels", "solvers")
 @pytest.mark.parametrize("package", ALLOWED)
 def test_imports_point_down_only(package: str) -> None:
     """No file imports a package above its own, and solvers and checkers never import each other."""
@@ -121,6 +122,7 @@ def test_unknown_names_are_refused() -> None:
         _ = prunemodels.plots.plot_everything
 
 
+@pytest.mark.slow
 def test_names_are_imported_when_they_are_used() -> None:
     """The package and its namespaces alone import neither NumPy nor Matplotlib; a name is imported once it is asked for."""
     code = (
@@ -170,6 +172,7 @@ def test_files_import_each_other_in_no_circle() -> None:
     list(TopologicalSorter(graph).static_order())  # raises for a circle, and names it
 
 
+@pytest.mark.slow
 def test_folders_import_each_other_in_no_circle() -> None:
     """Within every folder its files and folders have an order in which each imports from earlier ones only."""
     folders = {module.rsplit(".", k)[0] for module in FILES for k in range(1, module.count(".") + 1)}

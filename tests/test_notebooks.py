@@ -27,6 +27,7 @@ def cells(file: Path, kind: str) -> list[tuple[dict[str, Any], str]]:
     return [(cell, execute.text_of(cell["source"])) for cell in execute.read(file)["cells"] if cell["cell_type"] == kind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", NOTEBOOKS[:4], ids=lambda file: file.stem)
 def test_notebook_runs(file: Path) -> None:
     """The cells run in order in one namespace; their asserts are the notebook's claims."""

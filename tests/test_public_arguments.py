@@ -118,6 +118,7 @@ def call(function: Callable[..., Any], argument: str, value: object) -> None:
         asyncio.run(answer)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @looped(("name", "function"), public_functions)
 def test_junk_is_refused_by_name(name: str, function: Callable[..., Any]) -> None:
     """What the annotation does not allow is refused with the argument's name, before anything else is looked at."""

@@ -20,7 +20,28 @@ from prunemodels.data_files import data_folder
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [page.relative_to(ROOT) for page in (ROOT / "docs").rglob("*.md")]
 PAGES = ["README.md", *sorted(str(page) for page in DOCS if "_build" not in page.parts)]
-LONG = {"docs/big_data.md", "docs/exits.md", "docs/other_libraries.md", "docs/rivals.md"}
+LONG = {
+    "README.md",
+    "docs/add_a_formulation.md",
+    "docs/big_data.md",
+    "docs/budgets.md",
+    "docs/claims.md",
+    "docs/credit_bureaus.md",
+    "docs/deployment.md",
+    "docs/embedded_sensors.md",
+    "docs/estimators.md",
+    "docs/exits.md",
+    "docs/forests.md",
+    "docs/index.md",
+    "docs/on_demand.md",
+    "docs/other_libraries.md",
+    "docs/pipelines.md",
+    "docs/proofs.md",
+    "docs/real_prices.md",
+    "docs/rivals.md",
+    "docs/start.md",
+    "docs/which_forests_prune_well.md",
+}
 """Pages whose examples train many models: `make test-slow` runs them."""
 
 

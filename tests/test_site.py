@@ -208,6 +208,7 @@ def test_the_example_of_an_engine_passes_the_conformance_suite(name: str, monkey
     test_conformance.test_impossible_lambdas_are_refused.__wrapped__("equal_shares", -0.1)  # without the loop over engines
 
 
+@pytest.mark.slow
 def test_the_example_of_a_formulation_passes_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `add_a_formulation` shows is a true formulation: every pruning is a feasible point at its own value."""
     from tests.formulations.models import test_models
@@ -220,6 +221,7 @@ def test_the_example_of_a_formulation_passes_the_suite(monkeypatch: pytest.Monke
     test_models.test_models_say_what_they_are()
 
 
+@pytest.mark.slow_cases("rivals", "tradeoff")
 @pytest.mark.parametrize("name", ["same", "rivals", "tradeoff"])
 def test_the_pictures_are_those_of_the_command(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`python docs/pictures.py` draws what is committed: the same words and as many points; less than 60 kB."""

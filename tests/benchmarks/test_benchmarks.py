@@ -18,6 +18,7 @@ from benchmarks.start_up import PACKAGES, runs
 from tests.solvers.cases import instance
 
 
+@pytest.mark.slow
 def test_work_apart_is_done_in_another_process() -> None:
     """Its answer comes back, and so does its error."""
     assert measuring.apart(os.getpid) != os.getpid()
@@ -52,6 +53,7 @@ def test_students_bound_misses_its_level_where_few_rows_are_dear() -> None:
     assert max(betting.values()) <= ALPHA
 
 
+@pytest.mark.slow
 def test_intervals_of_weighted_means_hold_more_often_than_they_did() -> None:
     """For all weights and effective numbers of rows at least as often as with n - 1 degrees of freedom, for some more often."""
     shares = [[float(cell.strip(" %")) for cell in line.split("|")[4:6]] for line in weighted_table(40).splitlines()[2:]]

@@ -67,6 +67,7 @@ def curve(method: str, given: list[tuple[float, float]], **columns: float) -> pd
     return points(*(pair + pair for pair in given), data="miniboone", seed=0, method=method, **columns)
 
 
+@pytest.mark.slow_cases("BudgetRF", "CSTC", "GreedyMiser")
 @pytest.mark.parametrize("method", ["BudgetRF", brf15_figure3.PRUNED, "CSTC", "ASTC", "GreedyMiser"])
 def test_figure3_every_method_gives_points(method: str) -> None:
     """Each method yields points whose cost is within what all features cost, and whose error is a rate."""
@@ -98,6 +99,7 @@ def test_figure3a_says_what_lambda_and_prices_of_one_do() -> None:
     assert first == second == "not reached by any lambda > 0; lambda = 0 pays 50.00"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cegb17_figure3a", pytest.param("cegb17_figure3b", marks=pytest.mark.slow)])
 def test_figure3_of_cegb_from_command_to_pictures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One command trains, tabulates and draws."""
@@ -144,6 +146,7 @@ def test_overlaps_by_hand() -> None:
     assert cegb17_multiscale.overlaps(fly, np.zeros_like(found)).tolist() == [0.0, 0.0, 0.0]
 
 
+@pytest.mark.slow_cases("boosting")
 @pytest.mark.parametrize("method", ["boosting", "CEGB", cegb17_multiscale.PRUNED])
 def test_multiscale_points(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every method gives points with cost and error on validation and test frames; evaluation is all that costs."""
@@ -241,6 +244,7 @@ def test_a_perfect_tree_and_its_nodes() -> None:
     assert (rows["kind"] == "point").sum() == 3 * cstc13_synthetic.DRAWN
 
 
+@pytest.mark.slow
 def test_the_synthetic_figure_from_command_to_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One command counts the perfect trees and draws the nodes of one."""
     monkeypatch.setattr(cstc13_synthetic, "LAMBDAS", (0.035,))

@@ -49,6 +49,7 @@ def few(problem: Problem) -> Problem:
     return replace(problem, train=parts[0], valid=parts[1], test=parts[2], costs=costs, budgets=(1.0, 3.0), memory=Memory())
 
 
+@pytest.mark.slow_cases("BudgetRF-breast_cancer", "exits along the optimal path-breast_cancer")
 @pytest.mark.parametrize("data", ["breast_cancer", pytest.param("diabetes", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SCOUTED)
 def test_candidates_are_complete(name: str, data: str) -> None:
@@ -137,6 +138,7 @@ def test_ends_of_prices_and_sizes_are_natural() -> None:
         assert set(search.models(problem, size, rung, 9)[0].ends) == ends
 
 
+@pytest.mark.slow
 def test_the_command_line_from_run_to_tables(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
     """Run, in two processes, export, tables and edges work one after another; absent names are refused with status 2."""
     out, csv = (f"{tmp_path}/{name}" for name in ("units", "frontier.csv"))

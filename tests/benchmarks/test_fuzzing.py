@@ -41,6 +41,7 @@ QUICK = (
 )
 
 
+@pytest.mark.slow
 def test_a_short_run_finds_nothing() -> None:
     """Seven readers, four damaged files each, the same in every run; ``make fuzz`` runs all of them for longer."""
     report = files.fuzz(600, seed=1, readers=QUICK, cases=4 * len(QUICK))
@@ -55,6 +56,7 @@ def test_a_longer_run_finds_nothing() -> None:
     assert not report.findings, str(report)
 
 
+@pytest.mark.slow
 @looped("name", readers.READERS)
 def test_a_case_is_determined_by_its_number(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Seed and number alone say what a case's file holds; few cases leave the file as it was."""
@@ -68,6 +70,7 @@ def _raise(error: BaseException) -> None:
     raise error
 
 
+@pytest.mark.slow
 def test_every_way_to_end_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer, a named error, another error, a signal, an endless loop, and too much memory."""
     assert run_in_child(lambda: [1, "two"]) == child.Outcome("answer", "", [1, "two"])
@@ -80,6 +83,7 @@ def test_every_way_to_end_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None
     assert run_in_child(lambda: [None for _ in iter(int, 1)]).kind in ("hang", "raw")
 
 
+@pytest.mark.slow
 def test_what_is_planted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that takes damaged files for sound ones, and one that fails without a name, are found in a few cases."""
     plain = readers.READERS["matrix .csv"]
@@ -168,6 +172,7 @@ INSTANCES = (1, 8, 48, 479, 1005, 5012)
 whose multipliers were rounded."""
 
 
+@pytest.mark.slow_cases("1005", "1", "479", "48", "8")
 @pytest.mark.parametrize("seed", INSTANCES)
 def test_what_was_wrong_is_right(seed: int) -> None:
     """Wrong at some time, with all engines, budgets and paths."""
@@ -278,6 +283,7 @@ def test_other_instances(seed: int) -> None:
     assert list(answers.findings(seed, build=answers.random_instance)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [
@@ -299,6 +305,7 @@ def test_a_wrong_answer_is_found(monkeypatch: pytest.MonkeyPatch, changes: Any, 
     assert any(wrong in text for text in found)
 
 
+@pytest.mark.slow
 def test_the_command_says_how_much_it_tried(capsys: pytest.CaptureFixture[str]) -> None:
     """Status 0 where nothing was found."""
     assert main(["answers", "--cases", "1", "--seed", "2"]) == 0
@@ -325,6 +332,7 @@ def test_an_amount_beyond_64_bits_may_count_nothing() -> None:
     assert solve_limits(problem, [Limit(limit, each=True)]).pruning.cost <= limit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 4, 5, 13])
 def test_limits_are_kept(seed: int) -> None:
     """As `make fuzz`, on a few seeds."""

@@ -48,6 +48,7 @@ def measured(small_blocks: None) -> Growth:
         return growth.study("rows", isolate=False)
 
 
+@pytest.mark.slow
 def test_a_study_measures_every_engine_at_every_size(measured: Growth) -> None:
     """Each size at the lambda of half its cost, with IP3's nonzeros beside; both engines find the optimum."""
     table = measured.table
@@ -208,6 +209,7 @@ def test_lambda_by_hand(ties: Any) -> None:
     assert found == [Fraction(1, 16), Fraction(1, 4), Fraction(1, 4), Fraction(1, 4), Fraction(1, 4)]
 
 
+@pytest.mark.slow
 def test_the_command_adds_to_what_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -245,6 +247,7 @@ def test_the_site_draws_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.
     assert (tmp_path / shown[0]).stat().st_mtime > 0
 
 
+@pytest.mark.slow
 def test_events_are_the_same_however_many() -> None:
     """Half of HEPMASS-like events are signal, the first rows do not depend on their number, and masses tell the classes apart."""
     X, y = hepmass_like.events(3000, 0)
@@ -279,6 +282,7 @@ def test_documents_are_those_of_queries() -> None:
     assert sum(yahoo_like.FEATURES_BY_PRICE) == 519
 
 
+@pytest.mark.slow_cases("yahoo")
 @pytest.mark.parametrize("name", ["hepmass", "yahoo"])
 def test_a_whole_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Solved to the gap, to the optimum and for all lambdas; a forest that is there is not grown again."""

@@ -40,6 +40,7 @@ def data(clinic: Path, monkeypatch: pytest.MonkeyPatch) -> MedicalData:
     return load_medical("bupa")
 
 
+@pytest.mark.slow
 def test_who_knows_the_prices_is_never_beaten_on_the_samples(data: MedicalData) -> None:
     """Within each true budget on the cost sample; no error sample's error is below the one that all prices reach."""
     _, true = grow(data.X, data.y, data.costs, 0)
@@ -60,6 +61,7 @@ def test_who_knows_the_prices_is_never_beaten_on_the_samples(data: MedicalData) 
         assert found[-1].exact_cost > budgets[-1] / 2
 
 
+@pytest.mark.slow
 def test_one_repeat_measures_on_patients_not_seen(data: MedicalData, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every forest is measured on the test part; the unpruned one as `evaluate` does, and the choice is one of the rows."""
     train, test = data.split(3)
@@ -141,6 +143,7 @@ def test_the_tables_say_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> No
     assert [c.strip() for c in second.split("|")[2:-1]] == ["$2.00", "$2.00", "$10.00", "+5.0 ± 7.1", "+20.0 ± 0.0"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("data")
 def test_the_command_writes_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One command, one line a data set in both tables."""

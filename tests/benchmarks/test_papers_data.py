@@ -137,6 +137,7 @@ def test_samples_of_the_pruning_are_the_protocols() -> None:
     assert others[2:] == pytest.approx(wrong)
 
 
+@pytest.mark.slow_cases("CCP")
 @pytest.mark.parametrize("method", methods.PRUNINGS)
 def test_every_pruning_starts_from_the_whole_forest(method: str) -> None:
     """Each begins (nearly) unpruned, ends cheaper, and the optimal path's error is never above it at its cost."""

@@ -118,6 +118,7 @@ def test_a_run_writes_tables_figures_and_the_rows_of_each_unit(
     assert set(frame.columns) >= {"data", "seed", "method", "power", "seconds", "machine", "value"}
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_done_again(counter: Counter, tmp_path: Path) -> None:
     """The same command runs nothing, a longer one only what is missing."""
     call(tmp_path, "counting")

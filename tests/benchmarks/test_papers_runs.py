@@ -36,6 +36,7 @@ def run(name: str, out: Path, *more: str, dataset: str = "breast_cancer") -> Pat
     return out / name
 
 
+@pytest.mark.slow
 def test_bp16_figure2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pruning and both boosted learners are on the axis; a learner that is missing is told, the others are shown."""
     settings = {GREEDY_MISER: [{"n_estimators": 3, "lam": 0.001}], CEGB: [{"n_estimators": 3, "num_leaves": 4, "lam": 0.001}]}
@@ -59,6 +60,7 @@ def test_bp16_figure2_measures_learners_stage_by_stage() -> None:
     assert rows["valid_cost"].is_monotonic_increasing
 
 
+@pytest.mark.slow
 def test_bp16_table1(tmp_path: Path) -> None:
     """Shares of no, few and many visits add up, of every feature; features used are the cost at uniform prices."""
     folder = run("bp16_table1", tmp_path)
@@ -133,6 +135,7 @@ def test_both_votes_are_those_of_the_path() -> None:
         assert at[vote] == float(seen.error[k])
 
 
+@pytest.mark.slow
 def test_bp16_prices_are_paid(tmp_path: Path) -> None:
     """The same forest under both prices: unpruned, it costs the sum of its features' prices."""
     folder = run("bp16_prices", tmp_path)
@@ -148,6 +151,7 @@ def test_bp16_prices_are_paid(tmp_path: Path) -> None:
     assert priced.problem.costs.price.sum() == pytest.approx(30, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bp16_criteria", pytest.param("bp16_subsets", marks=pytest.mark.slow)])
 def test_bp16_forests_are_grown_in_different_ways(name: str, tmp_path: Path) -> None:
     """Each kind of forest is a method's name in brackets, and its unit's setting what it changes of the protocol."""

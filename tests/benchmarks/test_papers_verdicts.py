@@ -194,6 +194,7 @@ def test_the_page_shows_the_committed_rows() -> None:
     assert verdicts.renewed(shown, verdict_blocks) == shown
 
 
+@pytest.mark.slow
 def test_the_committed_verdicts_are_those_of_the_committed_rows() -> None:
     """The table in the repository is the command's: nobody typed or forgot to renew it."""
     made = verdicts.rounded(verdicts.verdict_table()).fillna("").astype(str)

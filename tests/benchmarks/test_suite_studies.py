@@ -229,6 +229,7 @@ def test_a_path_that_differs_is_no_result(monkeypatch: pytest.MonkeyPatch) -> No
             exact.check_agreement("here", Measured(one, answers | {name: wrong}), lam)
 
 
+@pytest.mark.slow
 def test_a_solver_that_does_not_end_is_not_tried_on_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no ratio and no gap at that size, and the other one goes on; a wrong value is an error."""
     tried: list[int] = []

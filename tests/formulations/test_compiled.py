@@ -97,6 +97,7 @@ def run(at: Path, *, reads_only: tuple[str, ...] = (), named: bool = False) -> t
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="users and modes of POSIX")
 
 
+@pytest.mark.slow
 def test_a_package_and_a_home_that_are_read_only(package: Path) -> None:
     """Kernels go to a folder below the temporary one that is the user's own, and the next process finds them there."""
     (numbers, compiled, folder), said = run(package, reads_only=("package", "home"))
@@ -107,6 +108,7 @@ def test_a_package_and_a_home_that_are_read_only(package: Path) -> None:
     assert run(package, reads_only=("package", "home"))[0][:2] == ["6 4", "0 compiled"]
 
 
+@pytest.mark.slow
 def test_nowhere_to_write(package: Path) -> None:
     """Both kernels are compiled, and one line says that nothing can be stored and what to do."""
     (numbers, compiled, folder), said = run(package, reads_only=("package", "home", "temporary"))
@@ -133,6 +135,7 @@ def test_a_terminal_is_told_once_that_something_compiles(
     assert caplog.text.count("compiling tests.formulations.test_compiled.run") == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [False, True], ids=["beside the sources", "NUMBA_CACHE_DIR"])
 def test_filled_before_it_became_read_only(package: Path, named: bool) -> None:
     """What was compiled while the folder was writable is used where nothing is, without a word."""

@@ -43,6 +43,7 @@ with FileLock(Path(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused_until_the_first_was_killed(tmp_path: Path) -> None:
     """The error names the process; its lock file locks nothing after SIGKILL, and the next holder deletes it."""
     place = tmp_path / "path.csv"
@@ -188,6 +189,7 @@ def test_pruning_a_forest_logs_its_steps(caplog: pytest.LogCaptureFixture) -> No
     assert not messages(caplog, logging.DEBUG)
 
 
+@pytest.mark.slow
 def test_nothing_is_shown_without_a_request() -> None:
     """A program that does not configure logging sees neither messages nor complaints."""
     program = (

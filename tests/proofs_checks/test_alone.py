@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 BLOCKED = '''
@@ -33,6 +35,7 @@ def run_alone(code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_package_is_imported_with_numpy_and_scipy_only() -> None:
     """And what is blocked is blocked."""
     assert run_alone("import proofs_checks; print(len(proofs_checks.__all__) > 20)") == "True\n"
@@ -40,6 +43,7 @@ def test_the_package_is_imported_with_numpy_and_scipy_only() -> None:
     assert run_alone(refused) == "numba\n"
 
 
+@pytest.mark.slow
 def test_matrices_are_decided_with_numpy_and_scipy_only() -> None:
     """Networks, R10, a 3-sum (R12), F7 with signs that pass signing, an odd cycle, the definition, and the vertices of an LP."""
     assert (

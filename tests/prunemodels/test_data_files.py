@@ -204,6 +204,7 @@ def test_what_openml_gives_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         fetch_heart()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (data_folder() / "heart_statlog.csv.gz").is_file(), reason="Heart's table is not there")
 def test_the_folders_table_is_read() -> None:
     """270 patients, 120 of them ill; the README's call meets its budget and spends most of it."""

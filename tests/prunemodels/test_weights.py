@@ -236,6 +236,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     CAPTURED.clear()
 
 
+@pytest.mark.slow_cases("command exits", "command report", "prune_boosted", "report, forest")
 @pytest.mark.parametrize("door", DOORS)
 def test_weights_mean_one_thing(door: str) -> None:
     """Rows of weight 0 are left out; rows of weight k are there k times in all means; a factor changes nothing."""
@@ -254,6 +255,7 @@ def test_weights_mean_one_thing(door: str) -> None:
     assert numbers(weighted, chance=False) != pytest.approx(numbers(plain, chance=False), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_series_is_put_in_the_order_of_the_table() -> None:
     """Weights with the table's index in another order are those of its rows; with another index they are refused."""
     w = pd.Series(weights(), index=X_test.index)

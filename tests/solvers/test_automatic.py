@@ -81,6 +81,7 @@ def test_nobody_asked_for_a_bar(monkeypatch: pytest.MonkeyPatch, at_terminal: bo
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "version", "needed"),
     [

@@ -85,6 +85,7 @@ def cases_of(engine: str) -> list[str]:
     return PRESENT if everything else [name for name in SOME if name in PRESENT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engines_agree(engine: str) -> None:
     """Values are attained, bounds are true, exact engines meet the optimum, and every certificate is accepted."""
@@ -151,6 +152,7 @@ def test_the_path_is_that_of_the_reference() -> None:
             np.testing.assert_array_equal(path.level[splits], reference.level[: splits.size], err_msg=name)
 
 
+@pytest.mark.slow
 @looped("seed", range(12))
 def test_ip2_is_ip3_of_one_tree(seed: int) -> None:
     """On single trees, IP2 gives the same optimum, by every engine, merged or not, as arrays and through Pyomo."""

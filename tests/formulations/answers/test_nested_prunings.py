@@ -53,6 +53,7 @@ def test_errors_of_the_trees_that_vote_by_hand() -> None:
     assert rows.exact_error[1] == Fraction(8, 20)  # of the pruning, where all vote
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 10**9), rounded=st.booleans(), votes=st.booleans())
 def test_every_row_is_its_pruning(seed: int, rounded: bool, votes: bool) -> None:
@@ -81,6 +82,7 @@ def test_every_row_is_its_pruning(seed: int, rounded: bool, votes: bool) -> None
         assert rows.n_splits[k] == pruning.n_splits
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**9), rounded=st.booleans(), votes=st.booleans())
 def test_rows_within_a_budget_or_an_error(seed: int, rounded: bool, votes: bool) -> None:

@@ -117,6 +117,7 @@ def test_more_purchases_than_can_be_numbered_are_refused(monkeypatch: pytest.Mon
     assert PruningProblem.build(ensemble, sample, np.zeros((9, 3)), costs).usage.n_purchases == 30
 
 
+@pytest.mark.slow
 @looped("seed", range(40))
 def test_one_tree_alone(seed: int) -> None:
     """Tree t alone has its own errors in full, its own usage, and the same rows, weights and prices."""

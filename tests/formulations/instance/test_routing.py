@@ -50,6 +50,7 @@ def test_by_hand():
     assert leaves_of(ensemble, as_rows([[1, 2], [0, 9], [1, 3], [0.5, 9]], 2)).tolist() == [[3, 1, 4, 1]]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.booleans())
 @settings(deadline=None)
 def test_ranges_are_the_rows_that_walk_through(seed, missing):
@@ -236,6 +237,7 @@ def chunked(ensemble, rows, cuts, **options):
     return routing.finish()
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(deadline=None, max_examples=60)
 def test_chunks_of_any_sizes_give_the_routing_of_the_whole(data):

@@ -102,6 +102,7 @@ def test_the_papers_fractional_vertex_is_feasible_in_ip1_only() -> None:
     assert not feasible(exact)  # usage of feature 1 at the root: w + z1 = 1, so w must be 1
 
 
+@pytest.mark.slow_cases("IP2", "IP3", "LP1")
 @looped("seed", range(12))
 @pytest.mark.parametrize("name", MATRICES)
 def test_both_encodings_are_the_same_program(name: str, seed: int) -> None:

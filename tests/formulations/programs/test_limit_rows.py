@@ -193,6 +193,7 @@ def test_the_constant_is_a_column(ending: str, tmp_path: Path) -> None:
         assert_same(read_program(file), other)
 
 
+@pytest.mark.slow_cases("IP3")
 @looped("chunk", [1 << 18, 3])
 @looped("ending", ["lp", "mps"])
 @pytest.mark.parametrize("name", MATRICES)

@@ -68,6 +68,7 @@ def test_the_path_1_2_5_6_is_z2_z3_w11() -> None:
     np.testing.assert_array_equal(network.path_of(kept), path)
 
 
+@pytest.mark.slow
 @looped("seed", SEEDS)
 def test_row_operations_on_ip3_give_the_network(seed: int) -> None:
     """IP3's own equations of a tree, in the order of the leaves, are the 0-1 matrix; the row operations make it the network."""
@@ -83,6 +84,7 @@ def test_row_operations_on_ip3_give_the_network(seed: int) -> None:
         assert (row_operations(len(network.rows)) @ ours != network.incidence()).nnz == 0
 
 
+@pytest.mark.slow
 @looped("seed", SEEDS)
 def test_paths_are_prunings(seed: int) -> None:
     """Expanded or not, each path is a pruning, each pruning one path, and the one leads back to the other."""
@@ -97,6 +99,7 @@ def test_paths_are_prunings(seed: int) -> None:
                 np.testing.assert_array_equal(network.path_of(kept), path)
 
 
+@pytest.mark.slow
 @looped("seed", SEEDS)
 def test_charges_of_splits_are_paid_on_every_path(seed: int) -> None:
     """Whole charges by split, where a split has arcs and where it has none, cost each path exactly what its pruning costs."""

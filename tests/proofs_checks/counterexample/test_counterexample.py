@@ -37,6 +37,7 @@ def argument() -> Argument:
     return found
 
 
+@pytest.mark.slow
 def test_every_step_holds(argument: Argument) -> None:
     """Ten steps, numbered, none failed; the text uses the papers' names and 1/2."""
     text = str(argument)

@@ -43,6 +43,7 @@ def zero_one_points(body: Polyhedron) -> int:
     return int(inside.all(axis=1).sum())
 
 
+@pytest.mark.slow
 @looped("seed", range(25))
 def test_only_ip1_and_lp1_have_fractional_vertices(seed: int) -> None:
     """So it is on random instances, shared items and items paid once included: IP0, IP2, IP3 and closure are integral."""
@@ -145,6 +146,7 @@ def by_hand(objectives: np.ndarray[Any, Any], found: Vertices) -> tuple[int, int
     return only, some
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1, 10**20 + 39])
 def test_the_matrix_product_counts_what_fractions_count(factor: int) -> None:
     """Counts, example and loss equal those objective by objective; beyond 2^53 as well, in Python's integers."""
@@ -187,6 +189,7 @@ def forest() -> PruningProblem:
     return pm.problem_from_forest(grown, X[:60], costs=[1.0] * X.shape[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lam", [0.001, 0.005, 0.02])
 def test_ip1_is_too_low_on_a_real_forest(forest: PruningProblem, lam: float) -> None:
     """IP1's relaxation is fractional and a tenth or more below the proven optimum; IP3's is integral and equal to it."""

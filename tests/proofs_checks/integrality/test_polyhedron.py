@@ -148,6 +148,7 @@ def test_numbers_are_taken_at_their_word() -> None:
         exact_array(np.array([0.5, 0.5, np.nan]), "x")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_rows_of_a_point_are_those_of_fractions(data: st.DataObject) -> None:

@@ -85,6 +85,7 @@ def polyhedra(draw: st.DrawFn, *, bounded: bool) -> Polyhedron:
     return read_polyhedron(matrix, np.array(lower, dtype=object), np.array(upper, dtype=object), least, most)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(polyhedra(bounded=True))
 def test_polytopes_have_the_vertices_of_their_bases(body: Polyhedron) -> None:
@@ -93,6 +94,7 @@ def test_polytopes_have_the_vertices_of_their_bases(body: Polyhedron) -> None:
     assert vertices(body).bounded
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(polyhedra(bounded=False))
 def test_unbounded_polyhedra_have_vertices_and_directions(body: Polyhedron) -> None:
@@ -267,6 +269,7 @@ def _random_01(rng: np.random.Generator, largest: int) -> Matrix:
     return (rng.random((m, n)) < rng.uniform(0.3, 0.8)).astype(np.int8)
 
 
+@pytest.mark.slow
 def test_reasons_agree_with_all_vertices() -> None:
     """Packing, covering and partitioning with random matrices: a reason never meets a fractional vertex; each reason occurs."""
     rng = np.random.default_rng(2)
@@ -314,6 +317,7 @@ def test_a_contradiction_is_a_fault_of_the_package(monkeypatch: pytest.MonkeyPat
         check_integrality(read_polyhedron(families.odd_cycle(3), row_upper=1))
 
 
+@pytest.mark.slow
 def test_hoffman_and_kruskal_both_ways() -> None:
     """Totally unimodular: integral for many whole sides. Not: some whole sides have the fractional vertex that is constructed."""
     rng = np.random.default_rng(3)

@@ -133,6 +133,7 @@ def test_one_changed_entry_is_always_noticed(seed: int, transposed: bool) -> Non
     assert check_network_matrix(changed, network).holds is False
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6))
 def test_one_changed_vertex_is_noticed_unless_the_matrix_stays_the_same(seed: int) -> None:
     """The verdict is that of the matrix rebuilt from the changed certificate by a search in the tree."""
@@ -152,6 +153,7 @@ def test_one_changed_vertex_is_noticed_unless_the_matrix_stays_the_same(seed: in
     assert check_network_matrix(matrix, changed).holds is same
 
 
+@pytest.mark.slow_cases("False")
 @pytest.mark.parametrize("transposed", [False, True])
 @looped("seed", range(20))
 def test_the_paths_are_found_in_a_tree(seed: int, transposed: bool) -> None:
@@ -276,6 +278,7 @@ def leibniz(entries: list[list[Any]]) -> Any:
     return total
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(matrices(NUMBERS, square=True))
 def test_determinants(entries: list[list[Any]]) -> None:

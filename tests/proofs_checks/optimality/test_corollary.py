@@ -49,6 +49,7 @@ def budgets_of(cost: tuple[Fraction, ...], every: AllPrunings, unit: Fraction) -
     return [*cost, *between, cost[0] + 1, *some]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @looped("seed", range(16))
 def test_values_are_those_of_linear_programs(seed: int, ties: str) -> None:

@@ -66,6 +66,7 @@ def solutions(problem: PruningProblem) -> list[Solution]:
     return found
 
 
+@pytest.mark.slow
 @looped("seed", range(16))
 def test_values_are_exact_and_bounds_lie_between_the_engine_s_and_the_optimum(seed: int) -> None:
     """The value is that of fractions; the proven bound is no lower than the engine's, and no optimum is below it.
@@ -212,6 +213,7 @@ def miniboone() -> PruningProblem:
     return pm.problem_from_forest(forest, X[10_000:], costs=1.0)
 
 
+@pytest.mark.slow
 def test_real_sizes_are_checked() -> None:
     """On a real forest with hundreds of thousands of usage arcs the whole path, a cut and price sharing are proven, gap 0."""
     problem = miniboone()

@@ -24,6 +24,7 @@ from tests.solvers.within.limits.cases import two_wards
 from tests.solvers.within.test_engines import a_larger_problem, budgets_of
 
 
+@pytest.mark.slow
 @looped("seed", range(50))
 def test_true_chains_hold(seed: int) -> None:
     """On instances with evaluation prices, items paid once, weights and ties, at breakpoints and between them."""

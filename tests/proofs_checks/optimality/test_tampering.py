@@ -343,6 +343,7 @@ def shared_run() -> Solution:
     raise AssertionError("no run with stages and a core")
 
 
+@pytest.mark.slow
 @looped("what", SHARED)
 def test_tampered_scores_are_refuted(what: str) -> None:
     """Scores, decisions, their order, and the core's duals: anything changed is refuted for the reason that it should be."""
@@ -468,6 +469,7 @@ def child(path: PruningPath) -> int:
     return int(np.flatnonzero(ensemble.is_split & (ensemble.parent >= 0))[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @looped("what", PATHS)
 def test_a_tampered_path_is_refuted(what: str, ties: str) -> None:
@@ -564,6 +566,7 @@ def test_evaluation_is_no_free_lunch() -> None:
     assert "its evaluation has a price" in check_path(with_denominators(kept, (1,))).certificate
 
 
+@pytest.mark.slow_cases("largest")
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @looped("seed", range(24))
 def test_a_level_moved_anywhere_is_refuted(seed: int, ties: str) -> None:

@@ -29,6 +29,7 @@ from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix, large_three_sum, proven, signed_fano
 
 
+@pytest.mark.slow
 @looped(("name", "factory"), families.YES)
 def test_all_families_that_are_get_a_checked_yes(name: str, factory: Callable[[], Matrix]) -> None:
     """Every totally unimodular family is recognised, and its certificate holds."""
@@ -132,6 +133,7 @@ def program(problem: Any, name: str, **options: Any) -> SignMatrix:
     return read_matrix(ip3_program(problem, name, **options))
 
 
+@pytest.mark.slow
 @looped("seed", [None, *range(12)])
 def test_formulations_are_recognised_without_knowing_the_forest(seed: int | None) -> None:
     """Of the papers' instance, and with everything that an instance can have, merged or not."""
@@ -169,6 +171,7 @@ def test_the_papers_tree_1_by_hand() -> None:
     assert (network.start[coupling], network.end[coupling]) == (own, network.tail[column["w[1,0]"]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("merge", [False, True])
 @looped("seed", range(40))
 def test_every_instance_has_the_certificate(seed: int, merge: bool) -> None:

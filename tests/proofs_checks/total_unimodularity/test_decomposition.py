@@ -95,6 +95,7 @@ NOT_REGULAR = {
 }
 
 
+@pytest.mark.slow
 @looped("name", REGULAR)
 def test_regular_matroids_of_the_literature(name: str) -> None:
     """Totally unimodular in every matrix that pivots lead to."""
@@ -140,6 +141,7 @@ def _agree(seeds: range) -> None:
     assert min(answers.values()) > len(seeds) // 5
 
 
+@pytest.mark.slow
 def test_random_matrices_agree_with_all_subdeterminants() -> None:
     """120 of them."""
     _agree(range(120))
@@ -151,6 +153,7 @@ def test_ten_thousand_random_matrices_agree_with_all_subdeterminants() -> None:
     _agree(range(10_000))
 
 
+@pytest.mark.slow
 @looped(("size", "seed"), [(30, 0), (30, 1), (60, 2), (60, 3), (100, 4)])
 def test_nested_sums_are_taken_apart(size: int, seed: int) -> None:
     """1-, 2- and 3-sums of networks, transposed ones and R10, signed, pivoted and shuffled: a checked yes."""
@@ -255,6 +258,7 @@ def _three_sum() -> tuple[Matrix, Pieces, ThreeSum]:
     return matrix, verdict.certificate, piece.evidence.sum
 
 
+@pytest.mark.slow
 @looped(
     ("change", "message"),
     [

@@ -81,6 +81,7 @@ def _changed(pieces: Pieces, name: str, k: int, value: int) -> Pieces:
     return _with_steps(pieces, **{name: array})
 
 
+@pytest.mark.slow
 def test_tampered_reductions_are_rejected() -> None:
     """A step of another kind, sign, partner or line, steps in another order, arrays of different lengths: each is named."""
     matrix, pieces = _pieces()
@@ -144,6 +145,7 @@ def test_tampered_blocks_are_rejected() -> None:
         assert message in str(verdict.certificate)
 
 
+@pytest.mark.slow
 def test_pieces_of_another_matrix_are_rejected() -> None:
     """Each entry of the matrix counts: with any one changed, some step or block fails, within nested 3-sums too."""
     nested = families.nested(30, 4, leaves=6)
@@ -205,6 +207,7 @@ def _has_two_sum(matrix: Matrix) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_2_sums_are_found_where_there_are_any() -> None:
     """In small connected matrices, by all ways to part the lines; what is found passes the check, and so do its parts' sizes."""
     rng = np.random.default_rng(5)
@@ -222,6 +225,7 @@ def test_2_sums_are_found_where_there_are_any() -> None:
             assert sum(len(rows) + len(columns) for rows, columns in parts_of(split, read.shape)) == sum(matrix.shape) + 2
 
 
+@pytest.mark.slow
 def test_wrong_2_sums_are_rejected() -> None:
     """Every other choice of the first side, of v and of w, is rejected unless it has rank 1 between the sides."""
     matrix = two_sum(
@@ -325,6 +329,7 @@ def test_a_violation_that_is_not_minimal_is_said_to_be_so() -> None:
     assert "determinant 4, not minimal" in str(verdict.certificate)
 
 
+@pytest.mark.slow
 def test_minimality_agrees_with_the_definition() -> None:
     """Of random square matrices that violate, just those are minimal all of whose proper square submatrices are harmless."""
     rng = np.random.default_rng(1)

@@ -74,6 +74,7 @@ def _nearly_network(m: int, n: int, rng: np.random.Generator) -> Matrix:
     return matrix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_the_answer_is_that_of_trying_all_trees(m: int) -> None:
     """Of thousands of small matrices just those are recognised that are network matrices of some tree."""
@@ -102,6 +103,7 @@ def test_network_families_are_recognised_with_and_without_reductions(name: str, 
             assert network.transposed is transposed
 
 
+@pytest.mark.slow
 def test_what_is_neither_is_not_recognised() -> None:
     """R10, R12, K5's and K3,3's cycles with their transposes, and what is not totally unimodular at all."""
     for name, factory in families.NEITHER + families.NO:

@@ -51,6 +51,7 @@ def by_camion(matrix: Matrix) -> Verdict:
     return Verdict("", False, "", submatrix(given, *(place if len(matrix) <= matrix.shape[1] else place[::-1])))
 
 
+@pytest.mark.slow_cases("NO")
 @pytest.mark.parametrize("family", ["YES", "NO"])
 def test_families(family: str) -> None:
     """What is known to be totally unimodular holds; of what is known not to be, a minimal submatrix is found."""
@@ -62,6 +63,7 @@ def test_families(family: str) -> None:
             check_minimal(matrix, verdict)
 
 
+@pytest.mark.slow_cases("(3, 5)", "(4, 4)", "(5, 4)")
 @pytest.mark.parametrize("shape", [(1, 3), (2, 2), (3, 2), (3, 3), (3, 5), (4, 4), (5, 4)], ids=str)
 def test_random_matrices(shape: tuple[int, int]) -> None:
     """On 200 random matrices a shape, dense and sparse, the definition and Camion's criterion say what all minors say."""
@@ -177,6 +179,7 @@ def test_other_verdicts_are_explained() -> None:
     assert "Method: all square subdeterminants; all 251 square" in explain_unimodularity(families.r10(), counted)
 
 
+@pytest.mark.slow
 def test_every_line_is_in_one_leaf() -> None:
     """In nested sums with lines left out at all depths; each kind of leaf has its reason."""
     kinds = set()

@@ -84,6 +84,7 @@ def check_bought(model: Any, rows: pd.DataFrame) -> None:
         assert np.allclose(bought.cost, model.prediction_cost(rows))
 
 
+@pytest.mark.slow_cases("default", "selected")
 @pytest.mark.parametrize("estimator", [None, NAMED, SELECTED], ids=["default", "named", "selected"])
 def test_a_cascade_finds_sets_of_raw_columns(estimator: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It learns from words and categories, pays raw prices, survives its file, and buys raw values to the same answers."""

@@ -89,6 +89,7 @@ def test_so_many_stages_at_most() -> None:
     assert model.stages_.prices()[[0, -1]].tolist() == [0, 5]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_cascade() -> None:
     """And a clone, and a pickled one; the estimator that was given stays unfitted, its seed unset."""
     estimator = tree()
@@ -100,6 +101,7 @@ def test_the_same_seed_gives_the_same_cascade() -> None:
     assert not hasattr(estimator, "tree_")
 
 
+@pytest.mark.slow
 def test_tables_arrays_and_sparse_rows_are_one() -> None:
     """The same cascade from a named table, an array and a sparse matrix."""
     table = pd.DataFrame(X, columns=list("abcde"))
@@ -134,6 +136,7 @@ def _cascade(place, **more):
     return pm.BudgetCascadeClassifier(DecisionTreeClassifier(min_samples_leaf=10, random_state=0), **settings)
 
 
+@pytest.mark.slow
 def test_a_stopped_search_goes_on_where_it_was_and_ends_as_an_unbroken_one(examples, tmp_path, monkeypatch):
     """Ctrl-C in the middle loses at most one step; the sets, and so the model, are those of a fit that was not stopped."""
     made, steps, original = [], [], elimination.SetSearch.smaller
@@ -166,6 +169,7 @@ def test_a_stopped_search_goes_on_where_it_was_and_ends_as_an_unbroken_one(examp
     assert (resumed.predict_proba(examples[0]) == whole.predict_proba(examples[0])).all()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_other_examples_or_settings_is_refused(examples, tmp_path):
     """The fingerprint covers examples, labels, prices and the estimator; the file stays as it was, also one that is none."""
     X, y = examples

@@ -76,6 +76,7 @@ def test_items_allow_all_columns_that_they_and_earlier_ones_pay_for() -> None:
     assert model.stages_.once.tolist() == [0, 0, 0, 2]
 
 
+@pytest.mark.slow
 def test_goals_choose_policies_of_one_path() -> None:
     """A budget is kept exactly and may be a fraction; lam, and both rules, take rows of the path; copies are not fitted again."""
     stages = [(None, []), (tree(2), [0]), (tree(), None)]
@@ -171,6 +172,7 @@ def test_held_out_figures_do_not_use_the_label_of_the_row_that_they_judge(seed: 
         np.testing.assert_array_equal(held_out(other)[:, i], plain[:, i])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FOREST_ENDINGS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cascade_round_trips(tmp_path: Path, kind: Kind, ending: str) -> None:
@@ -252,6 +254,7 @@ def test_files_of_something_else_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "no.skops").exists()
 
 
+@pytest.mark.slow_cases("ensemble")
 @pytest.mark.parametrize("change", ["boosted tree", "ensemble"])
 def test_forged_trees_are_refused(tmp_path: Path, change: str) -> None:
     """A file whose trees point outside their arrays is refused before compiled code follows them and crashes the process."""

@@ -42,6 +42,9 @@ def small_forests_and_short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elimination, "PARAMS", CascadeParams(measured_up_to=2))
 
 
+@pytest.mark.slow_cases(
+    "*-check_classifiers_train", "*-check_estimator_sparse_*", "*-check_sample_weight_equivalence_on_dense_data"
+)
 @parametrize_with_checks(FEW, expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     """Each of scikit-learn's checks passes, but for one that no estimator passes that draws rows at random."""

@@ -39,6 +39,7 @@ def trained(kind: str, prices: str) -> tuple[Any, Any, Any, Any]:
     return forest, pm.pruning_path(problem), X[120:], y[120:]
 
 
+@pytest.mark.slow_cases("numbers-auto-once", "three-learned-discounts")
 @pytest.mark.parametrize(
     ("kind", "doubt", "prices"),
     [
@@ -125,6 +126,7 @@ def exits_of(seed: int) -> tuple[Any, pm.CostItems, Any]:
     return pipe, items, pm.exit_path(path, X, y, doubt="margin", **QUICK_OF_PIPELINES)
 
 
+@pytest.mark.slow_cases("2")
 @pytest.mark.parametrize("seed", range(3))
 def test_raw_rows_are_predicted_and_paid_as_by_hand(seed: int) -> None:
     """Predictions and costs are those of the last step's path on transformed rows at the prices of what they are made from."""

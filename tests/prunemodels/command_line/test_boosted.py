@@ -37,6 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.json", "model.txt", "model.skops"])
 def test_prune_writes_the_format_that_it_read(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """The figures that are printed are those of the model in the file, on both tables; the pruning is prune_boosted's."""
@@ -55,6 +56,7 @@ def test_prune_writes_the_format_that_it_read(folder: Path, capsys: pytest.Captu
     assert r["ignored"] == ["w", "note"]
 
 
+@pytest.mark.slow
 def test_prune_for_lambda_with_weights_and_all_outputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Weights count in cost and loss; the trade-off and its picture are written, and columns that nothing uses are gone."""
     words = f"prune model.json {INPUTS} --lam 0.02 --weights w --drop-unused --out cheap.ubj"
@@ -71,6 +73,7 @@ def test_prune_for_lambda_with_weights_and_all_outputs(folder: Path, capsys: pyt
     assert "<svg" in Path("path.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_weights_and_the_price_of_splits_count(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without held-out examples cost and loss are those on --data, as the pruning itself tells them."""
     words = f"prune model.json {INPUTS} --lam 0.02 --weights w --evaluation-cost 0.1 --out cheap.json"
@@ -96,6 +99,7 @@ def test_evaluate_shows_what_the_function_says(folder: Path, capsys: pytest.Capt
     assert ("log loss" in shown) == (name != "forest.skops")
 
 
+@pytest.mark.slow
 def test_a_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It claims no proof, and ends well; its figures are those on the screen."""
     words = f"report model.json {INPUTS} --budget 8 --held-out test.csv --unit dollars --out page.html"
@@ -106,6 +110,7 @@ def test_a_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "file of the model" in page
 
 
+@pytest.mark.slow
 def test_a_model_of_catboost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is read from CatBoost's own file; what is written says that it is not CatBoost's."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))["two classes"]["model"]

@@ -87,6 +87,7 @@ def test_a_violating_submatrix_is_shown_with_its_names(capsys: pytest.CaptureFix
     assert f"determinant {found['determinant']}" in text
 
 
+@pytest.mark.slow
 def test_a_decomposition_is_explained_and_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     """R12: its 3-sum is told at the lines where it is; the pieces are drawn, and those of a violation."""
     text = screen(capsys, "check tu r12.npy --picture pieces")
@@ -128,6 +129,7 @@ def test_a_table_that_is_not_the_paths_is_refuted(capsys: pytest.CaptureFixture[
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_check_exits_proves_the_policies(capsys: pytest.CaptureFixture[str]) -> None:
     """The saved certificate is checked with status 0; a path whose certificate was tampered with has status 1."""
     screen(capsys, "check exits cascade.skops")

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PRUNE = "prune forest.skops --data valid.csv --costs costs.csv --budget 5 --method path --out out/p.skops --quiet"
 
 
+@pytest.mark.slow
 def test_the_module_runs_as_a_program(house: House) -> None:
     """`python -m prunemodels` prunes in a process of its own: JSON alone on stdout, the status as exit code."""
     command = [sys.executable, "-m", "prunemodels"]
@@ -125,6 +126,7 @@ print(status, len(ours), "numpy" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_commands_load_what_they_need(tmp_path: Path) -> None:
     """Help loads neither NumPy nor much of ours; a check of a 3 x 3 matrix at most 60 files of ours."""
     (tmp_path / "m.csv").write_text("1,1,0\n0,1,1\n1,0,1\n")

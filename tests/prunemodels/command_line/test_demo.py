@@ -22,6 +22,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_newcomer_sees_half_the_features_give_the_same_error(capsys: pytest.CaptureFixture[str]) -> None:
     """Without arguments: a table of eleven forests on one screen, five files, and at half the cost about the unpruned error."""
     assert main(["demo", "--quiet"]) == 0
@@ -36,6 +37,7 @@ def test_a_newcomer_sees_half_the_features_give_the_same_error(capsys: pytest.Ca
     assert table["in_bag_error"].is_monotonic_increasing
 
 
+@pytest.mark.slow
 def test_the_figures_are_those_of_the_saved_forest(capsys: pytest.CaptureFixture[str]) -> None:
     """The row that was saved is what the saved forest costs and errs on the held-out part, measured anew."""
     assert main(["demo", "--trees", "5", "--json", "--quiet"]) == 0
@@ -54,6 +56,7 @@ def test_the_figures_are_those_of_the_saved_forest(capsys: pytest.CaptureFixture
     assert on_valid.cost <= pm.evaluate(grown, data.X.iloc[valid], data.y[valid], costs=1).cost / 2
 
 
+@pytest.mark.slow
 def test_heart_at_its_prices(capsys: pytest.CaptureFixture[str]) -> None:
     """`--data heart` prunes to dollars: each budget is nearly spent on average, which the path's prunings alone would not do."""
     if not (data_folder() / "heart_statlog.csv.gz").is_file():

@@ -88,6 +88,7 @@ TRIED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRIED)
 def test_a_command_takes_what_another_one_wrote(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Status 0, and a page names the columns of the user's table, of which "w" was never a number."""
@@ -99,6 +100,7 @@ def test_a_command_takes_what_another_one_wrote(name: str, folder: Path, monkeyp
         assert "x0" not in page.replace("0x0", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASCADES)
 @pytest.mark.parametrize("command", ["prune", "path"])
 def test_what_a_cascade_is_not_for_says_so(

@@ -21,6 +21,7 @@ EXITS = "exits forest.skops --data valid.csv --label label --ignore w,note --cos
 BUDGET = 4
 
 
+@pytest.mark.slow
 def test_exits_writes_a_cascade_and_says_what_it_does(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """The cascade within the budget is saved; its held-out cost, error and stops are told, and drawn."""
     r = told(capsys, f"{EXITS} --budget {BUDGET} --held-out test.csv --picture out/who.png --out out/e.skops")
@@ -39,6 +40,7 @@ def test_exits_writes_a_cascade_and_says_what_it_does(house: House, capsys: pyte
     assert written() == ["e.skops", "who.png"]
 
 
+@pytest.mark.slow
 def test_cascade_finds_its_own_sets(house: House, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A table is enough: the cascade is fitted within the budget, at the prices of the table, saved and measured."""
     small = RandomForestClassifier(3, max_depth=3, random_state=0)
@@ -52,6 +54,7 @@ def test_cascade_finds_its_own_sets(house: House, capsys: pytest.CaptureFixture[
     assert r["model"].startswith("BudgetCascadeClassifier of")
 
 
+@pytest.mark.slow
 def test_columns_of_identifiers_are_named(
     house: House, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

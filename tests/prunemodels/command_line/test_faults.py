@@ -307,6 +307,7 @@ def test_a_full_disk(server: Server, tmp_path: Path, command: str) -> None:
         assert files(tmp_path / "disk") == []
 
 
+@pytest.mark.slow_cases("demo")
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts a file system as Linux does")
 @pytest.mark.parametrize("command", [c for c in COMMANDS if "OUT" in COMMANDS[c]])
 def test_a_read_only_target(server: Server, tmp_path: Path, command: str) -> None:

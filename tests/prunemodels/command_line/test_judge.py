@@ -36,6 +36,7 @@ def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     return X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["forest", "boosted"])
 def test_from_a_table_to_a_cascade(
     clinic: pd.DataFrame, model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

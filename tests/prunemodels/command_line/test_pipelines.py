@@ -36,6 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_prune_writes_a_pipeline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The costs that are printed are those of the pipeline that is written, on both tables."""
     r = told(capsys, f"prune {INPUTS} --budget 9 --held-out test.csv --out cheap.skops")

@@ -39,6 +39,7 @@ def the_problem(forest: str = "forest.skops") -> pm.PruningProblem:
     return pm.problem_from_forest(model, pd.read_csv("valid.csv").drop(columns=["label", "w", "note"]), costs=1)
 
 
+@pytest.mark.slow
 def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
     """The screen has a row a solver, each run in a process of its own, says what lambda means, and keeps within 80 columns."""
     text = screen(
@@ -73,6 +74,7 @@ def test_compare_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert "at most 1,000,000" in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_compare_within_budgets(capsys: pytest.CaptureFixture[str]) -> None:
     """--budget runs the budget engines: a row each and budget, with what its pruning costs and errs."""

@@ -40,6 +40,7 @@ def load(file: str) -> Any:
     return skops.io.load(file, trusted=["sklearn.tree._tree.Tree"]) if file.endswith("skops") else joblib.load(file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["path", "best", "exact"])
 def test_a_budget(house: House, path: pm.PruningPath, method: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The answer is the solution's own: relaxation, gap, exact cost; the forest written is its pruning, measured anew."""
@@ -87,6 +88,7 @@ def test_a_proof_is_written_and_checked(house: House, goal: str, capsys: pytest.
     told(capsys, "check solution forest.skops --data valid.csv --costs out/dearer.csv --proof out/p.npz", 1)
 
 
+@pytest.mark.slow
 def test_limits(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
     """The answer is that of the Python call; the uses on the held-out file are those of `limit_uses` there."""
     limits = [pm.Limit(3), pm.Limit(0.5, "mean_area"), pm.Limit(12, "splits")]
@@ -118,6 +120,7 @@ def test_evaluate_tells_uses(house: House, capsys: pytest.CaptureFixture[str]) -
     assert "Over the limit of cost at most 3" in screen(capsys, words)
 
 
+@pytest.mark.slow
 def test_a_lambda(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
     """The forest is optimal for that lambda; the unused columns go if that is asked for, and the predictions stay."""
     r = told(capsys, f"prune {IN} --lam 0.05 --held-out test.csv --out out/p.skops")
@@ -135,6 +138,7 @@ def test_a_lambda(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixt
     assert np.array_equal(slim.predict_proba(house.apart[columns]), pruned.predict_proba(house.apart))
 
 
+@pytest.mark.slow
 def test_the_path_and_its_table(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """Every breakpoint, the one picture whose ending was given, and what the path shows of itself and on held-out examples."""
     path = pm.pruning_path(pm.problem_from_forest(house.forest, house.X, costs=1))
@@ -149,6 +153,7 @@ def test_the_path_and_its_table(house: House, capsys: pytest.CaptureFixture[str]
     pd.testing.assert_frame_equal(found, pm.evaluate_path(path, house.X, house.y).to_frame())
 
 
+@pytest.mark.slow
 def test_error_samples_weights_and_evaluation_cost(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """Each choice of --errors gives the figures of the Python call with the same sample; weights and evaluation count."""
     train, weights = pd.read_csv("train.csv"), pd.read_csv("valid.csv").w.to_numpy()
@@ -169,6 +174,7 @@ def test_error_samples_weights_and_evaluation_cost(house: House, capsys: pytest.
         assert r["unpruned"]["error"] == pytest.approx(pm.Pruning.unpruned(problem).error)
 
 
+@pytest.mark.slow
 def test_held_out_examples(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
     """Cost, error and change are those of the Python call; without labels the cost; weights count; an overrun is said."""
     words = f"prune {IN} --method path --budget {BUDGET} --out out/p.skops --held-out"
@@ -225,6 +231,7 @@ def test_mistakes_have_costs_in_every_column(house: House, capsys: pytest.Captur
     assert r["on_data"]["error_before"]["mean"] == pytest.approx(np.average(costs, weights=np.arange(180) % 3))
 
 
+@pytest.mark.slow
 def test_what_is_asked_is_handed_on(house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """`solve` gets method, time and progress, which is for terminals; without a method it is the best."""
     calls = []
@@ -249,6 +256,7 @@ def test_what_is_asked_is_handed_on(house: House, monkeypatch: pytest.MonkeyPatc
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_confidence(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
     """The pruning is the one that half of the rows choose and the other half certify; the smaller budget is named."""
     near = float(path.exact_cost[1]) + 0.001  # fits the sample, but no population to be sure of

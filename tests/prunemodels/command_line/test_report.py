@@ -35,6 +35,7 @@ def page() -> Page:
     return Page(html())
 
 
+@pytest.mark.slow
 def test_a_budget_becomes_a_page(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """The page is sound, names the budget, tells the command and the fingerprints of the files; the summary tells the gist."""
     shown = screen(capsys, f"{APART} --budget 4 --method path --title 'My <forest>' --unit euros")
@@ -50,6 +51,7 @@ def test_a_budget_becomes_a_page(house: House, capsys: pytest.CaptureFixture[str
     assert str(house.folder) not in html()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", ["--lam 0.01", "--pruned pruned.skops"])
 def test_other_goals(house: House, capsys: pytest.CaptureFixture[str], goal: str) -> None:
     """A lambda, and a forest that somebody pruned: its figures are those of that forest."""
@@ -73,6 +75,7 @@ def test_an_undecided_check_is_the_exit_status(house: House, capsys: pytest.Capt
     assert "undecided" in screen(capsys, f"report bare.skops {OUT}", 3)
 
 
+@pytest.mark.slow
 def test_a_file_given_with_an_equals_sign_loses_its_folder_too(house: House) -> None:
     """``--held-out=/some/where/test.csv`` is told as ``--held-out=test.csv``."""
     assert main([*WORDS.split(), "--lam", "0.01", f"--held-out={house.folder / 'test.csv'}"]) == 0
@@ -91,6 +94,7 @@ def test_mistakes_have_costs_and_the_positive_class_a_name(house: House, capsys:
     assert "Of 100 examples that are" in text
 
 
+@pytest.mark.slow
 def test_a_cascade_becomes_a_page(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """The page is sound and names its files; the summary has the figures of `evaluate`, before those of the last stage."""
     r = told(capsys, f"report cascade.skops {ROWS} --title 'My <cascade>' --unit euros")
@@ -109,6 +113,7 @@ def test_a_cascade_becomes_a_page(house: House, capsys: pytest.CaptureFixture[st
     assert shlex.split(page().text("code"))[:3] == ["prunemodels", "report", "cascade.skops"]
 
 
+@pytest.mark.slow
 def test_without_examples_the_figures_are_those_of_fitting(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """A cascade's file is enough; the screen says that the figures are cross-fitted."""
     shown = screen(capsys, f"report cascade.skops {OUT}")

@@ -58,6 +58,7 @@ def isolated(problem: pm.PruningProblem) -> pd.DataFrame:
     return compare(problem, LAM, [f"{ODD}:hoard", "min_cut", f"{ODD}:dawdle", "brute_force"])
 
 
+@pytest.mark.slow
 def test_a_row_an_engine_with_figures_of_the_instance(problem: pm.PruningProblem, isolated: pd.DataFrame) -> None:
     """Rows come in the order asked for; their figures are those of the optimal pruning; columns have fixed types."""
     assert list(isolated.solver) == [f"{ODD}:hoard", "min_cut", f"{ODD}:dawdle", "brute_force"]
@@ -75,6 +76,7 @@ def test_a_row_an_engine_with_figures_of_the_instance(problem: pm.PruningProblem
     assert (isolated.splits.dtype, isolated.integral.dtype) == (pd.Int64Dtype(), pd.BooleanDtype())
 
 
+@pytest.mark.slow
 def test_a_refusal_is_a_row(isolated: pd.DataFrame) -> None:
     """An engine that refuses the instance says why in `note`, and has no figures."""
     refused = isolated.iloc[3]
@@ -91,6 +93,7 @@ def test_memory_and_seconds_are_of_the_solve_alone(isolated: pd.DataFrame) -> No
     assert isolated.seconds[2] < 0.5
 
 
+@pytest.mark.slow
 def test_crashes_are_rows(problem: pm.PruningProblem) -> None:
     """An engine that is killed, leaves, or prints into the answer's stream harms neither the caller nor the next engine."""
     table = compare(problem, LAM, [f"{ODD}:{name}" for name in ("die", "leave", "chat")])
@@ -100,6 +103,7 @@ def test_crashes_are_rows(problem: pm.PruningProblem) -> None:
     assert table.value[:2].isna().all()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a fork with its parent, so only there engines are forks")
 def test_engines_share_one_import(problem: pm.PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
     """One process imports for all engines, also after one that was killed or whose time was over."""
@@ -122,6 +126,7 @@ def test_exceptions_are_rows(problem: pm.PruningProblem) -> None:
     assert absent[["status", "note"]].tolist() == ["crashed", "ModuleNotFoundError: No module named 'no_such_module'"]
 
 
+@pytest.mark.slow
 def test_an_engine_that_does_not_look_at_the_clock_is_killed(problem: pm.PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past its time limit and the grace an engine's process is ended."""
     monkeypatch.setattr(processes, "GRACE", 0.2)
@@ -157,6 +162,7 @@ def test_answers_are_not_trusted(problem: pm.PruningProblem) -> None:
     assert row.note.startswith("the engine returned something that is not a pruning: kept: node")
 
 
+@pytest.mark.slow
 def test_budget_engines_side_by_side() -> None:
     """A row for each engine and budget; LP1's value, lambda* and bounds are those worked out by hand, for every engine.
 
@@ -182,6 +188,7 @@ def test_budget_engines_side_by_side() -> None:
         assert row.status == "optimal" or row.solver not in proven
 
 
+@pytest.mark.slow
 def test_budgets_in_processes_of_their_own(problem: pm.PruningProblem) -> None:
     """What an engine finds for a fraction of a budget does not depend on the process; refusals and crashes are rows."""
     budget = Fraction(10, 3)
@@ -309,6 +316,7 @@ def wait_for(condition: object) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, and only Linux ends children with their parent")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_and_no_file_stays(tmp_path: Path, stop: signal.Signals) -> None:

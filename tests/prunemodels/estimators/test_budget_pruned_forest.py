@@ -167,6 +167,7 @@ def test_random_states() -> None:
     assert not hasattr(SMALL, "estimators_")
 
 
+@pytest.mark.slow
 def test_in_meta_estimators() -> None:
     """Grid search over budgets, cross-validation, calibration, and a pipeline that sets its output, all work."""
     X, y = cancer()

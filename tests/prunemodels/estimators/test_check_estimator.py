@@ -42,6 +42,7 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
     return {f"check_sample_weight_equivalence_on_{kind}_data": WHY for kind in ("dense", "sparse")}
 
 
+@pytest.mark.slow_cases("*-check_regressors_train")
 @parametrize_with_checks(EXACT)
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     """Each of scikit-learn's checks passes, without exception, where nothing is drawn at random."""

@@ -169,6 +169,7 @@ def test_functions_of_forests_take_them(kind: str, fitted: dict[str, Any]) -> No
     assert bought.predictions.tolist() == pruned.predict(X_test).tolist()
 
 
+@pytest.mark.slow_cases("result")
 @pytest.mark.parametrize("kind", KINDS)
 def test_report(kind: str, fitted: dict[str, Any], tmp_path: Path) -> None:
     """A report needs nothing but the estimator and held-out examples."""

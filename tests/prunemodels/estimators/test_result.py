@@ -82,6 +82,7 @@ def test_evaluate_is_evaluate_of_both_forests() -> None:
     assert seen.increase.mean == pytest.approx(after.error - before.error)
 
 
+@pytest.mark.slow
 def test_the_tradeoff_spends_its_budgets() -> None:
     """Also between distant breakpoints, where the path's own rows spend nearly nothing; figures are those of `evaluate`."""
     forest, X, y, _, _, costs = cancer()
@@ -129,6 +130,7 @@ def test_purchases_are_shares_of_the_cost_sample() -> None:
     assert (pm.prune_forest(forest, X, y, costs=shared, lam=0.01).purchases()["price"] == 7).all()
 
 
+@pytest.mark.slow
 def test_pictures_have_what_the_tables_have() -> None:
     """The chosen pruning is marked at its held-out cost, beside its budget; bars are the shares of purchases."""
     made = result()

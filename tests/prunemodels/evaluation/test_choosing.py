@@ -81,6 +81,7 @@ def test_without_a_corner_the_least_error_is_taken(cost: list[float], error: lis
 POINTS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @given(POINTS)
 def test_the_falling_hull_supports_all_points(points: list[tuple[int, int]]) -> None:
     """Costs rise and errors fall along it, slopes flatten, and no point that is cheaper than its end lies below it."""
@@ -136,6 +137,7 @@ def test_undominated_points_by_hand() -> None:
     assert [HAND.best_within(c) for c in (1, 2.9, 3, 4.5, 99)] == [1, 1, 2, 2, 0]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(points=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
 def test_undominated_points_are_those_that_nothing_undercuts(points: list[tuple[int, int]]) -> None:

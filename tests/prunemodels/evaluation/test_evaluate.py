@@ -29,6 +29,7 @@ def test_by_hand():
     assert (result.splits, result.n) == (2, 4)
 
 
+@pytest.mark.slow
 @looped("kind", KINDS)
 def test_agrees_with_the_pruning(kind):
     """The pruned forest costs on the cost sample what its pruning says, and errs as its own ``predict``."""

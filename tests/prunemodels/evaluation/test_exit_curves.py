@@ -14,6 +14,7 @@ from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.cascade_cases import ITEMS, KINDS, Kind, case, middle
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_pass_gives_what_every_policy_does(kind: Kind) -> None:
     """For policies of the path and within a budget: stages, costs and losses are those of the fitted cascade, row by row."""

@@ -58,6 +58,7 @@ def test_largest_cost_counts_what_no_row_has_reached() -> None:
     assert problem.usage.largest_row_cost(kept) == 8.5
 
 
+@pytest.mark.slow
 @looped("seed", range(60))
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 def test_costs_along_the_path_are_those_of_its_rows(seed: int, ties: Any) -> None:
@@ -202,6 +203,7 @@ def tolerance(confidence: float) -> float:
     return 3 * math.sqrt(confidence * (1 - confidence) / REPEATS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["betting", "bernstein", "hoeffding"])
 @pytest.mark.parametrize("n", [20, 150])
 def test_a_fixed_path_is_certified_as_often_as_stated(method: Method, n: int) -> None:
@@ -302,6 +304,7 @@ def test_items_paid_once_count_in_full() -> None:
     assert found.upper_bound == found.certified_cost == 12
 
 
+@pytest.mark.slow_cases("sparse")
 @pytest.mark.parametrize("kind", ["table", "array", "sparse", "list"])
 def test_every_kind_of_cost_sample_is_split(kind: str) -> None:
     """Tables, arrays, sparse matrices and lists are split alike, by the seed alone; weights go with their rows."""

@@ -176,6 +176,7 @@ def check_every_number(path: NestedPrunings, seed: int, task: str, vote: Any) ->
     assert seen.n == len(counted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @looped("kind", KINDS)
 def test_equals_evaluating_every_pruned_forest(kind: str, ties: Any) -> None:
@@ -197,6 +198,7 @@ def test_equals_evaluating_every_pruned_forest(kind: str, ties: Any) -> None:
     assert seen.unpruned_cost == pytest.approx(unpruned.cost, abs=1e-10)
 
 
+@pytest.mark.slow
 def test_ties_fall_as_the_sums_over_the_trees_round() -> None:
     """Where two classes tie up to rounding, sums in the order of the trees decide, as in scikit-learn: not what moved them there.
 

@@ -58,6 +58,9 @@ def pruned(name: str) -> BoostedPruning:
     return pm.prune_boosted(fitted(name), X_valid, y_valid, costs=costs, budget=8, rounds=2)
 
 
+@pytest.mark.slow_cases(
+    "gradient boosting, numbers-.skops", "histograms-.skops", "lightgbm, numbers-.txt", "xgboost, numbers-.json"
+)
 @pytest.mark.parametrize(("name", "ending"), CASES)
 def test_a_pruned_model_round_trips(tmp_path: Path, name: str, ending: str) -> None:
     """What is read predicts what the pruned model did, costs the same, and holds the rows of no table."""
@@ -97,6 +100,7 @@ def test_files_of_catboost_are_read_without_catboost(tmp_path: Path, name: str) 
     assert labels is None or forest.classes.tolist() == labels
 
 
+@pytest.mark.slow
 def test_a_pruned_model_of_catboost_is_a_model_forest(tmp_path: Path) -> None:
     """CatBoost has no form for it, so joblib has; the file holds trees, and no rows."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))["two classes"]["model"]

@@ -146,6 +146,7 @@ def test_blocks_may_end_anywhere(size: int, tmp_path: Path) -> None:
         assert _accepted(tmp_path / "t.csv", size) == fits, text
 
 
+@pytest.mark.slow
 @looped("seed", range(40))
 def test_the_fast_check_agrees_with_pythons_reader(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random texts of commas, quotes and line ends, cut into blocks of any size: refused when and only when a row differs."""

@@ -168,6 +168,7 @@ def test_flipped_bits_in_a_forest(tmp_path: Path) -> None:
     assert refused > 30
 
 
+@pytest.mark.slow
 def test_a_forest_that_unpacks_to_a_thousand_times_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A member with zeros alone is refused by what the archive says of it."""
     monkeypatch.setattr(stored_arrays, "HARMLESS", 1 << 20)
@@ -179,6 +180,7 @@ def test_a_forest_that_unpacks_to_a_thousand_times_its_size(tmp_path: Path, monk
         load_forest(tmp_path / "f.skops")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["stack", "policy", "parent"])
 def test_cascades_whose_parts_do_not_fit(part: str, tmp_path: Path) -> None:
     """Weights of stages, levels of a policy, and parents that do not follow from the children."""
@@ -206,6 +208,7 @@ def test_fractions_that_no_file_should_hold(text: str) -> None:
         stored_fraction(text, "a number")
 
 
+@pytest.mark.slow
 def test_nested_json_is_refused(tmp_path: Path) -> None:
     """A hundred thousand brackets, which Python cannot follow."""
     with pytest.raises(BrokenFileError, match="it is not a JSON file, or a damaged one"):

@@ -30,6 +30,7 @@ def forest(**options: Any) -> RandomForestClassifier:
     return RandomForestClassifier(5, random_state=0, **options).fit(X, Y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FOREST_ENDINGS)
 @looped("kind", KINDS)
 def test_every_kind_survives_its_file(tmp_path: Path, kind: str, ending: str) -> None:

@@ -129,11 +129,26 @@ def on_remaining_columns(model: Any, X: Any) -> Answers | None:
 
 
 READ = [name for name, model in MODELS.items() if model.refused is None]
+REFUSED = [name for name in MODELS if name not in READ]
+QUICK = (
+    "forest",
+    "forest, fixed threshold",
+    "histograms, types",
+    "boosting",
+    "lightgbm, types",
+    "xgboost, types",
+    "xgboost, linear",
+)
+"""One model a library, and what comes with it; the others are slow tests."""
 CODES_ALONE = ("xgboost, types, older file",)
 """Models that were trained on words and keep codes alone: a table of pandas has its own, other doors refuse."""
 
 
-@pytest.mark.parametrize("name", READ)
+def marked(names: list[str]) -> list[Any]:
+    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("name", marked(READ))
 def test_answers_are_the_library_s(name: str) -> None:
     """At every door, and for a pruning of nothing that is written back."""
     model, X, _, raw = told(name)
@@ -150,7 +165,7 @@ def test_answers_are_the_library_s(name: str) -> None:
         check_equal(of_library(write_model(read.forest, read.ensemble.is_split), X), expected, f"{name}: written back")
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", marked(READ))
 def test_files_keep_what_a_model_means(name: str, tmp_path: Path) -> None:
     """As the library itself predicts with the file's model, in memory and on the command line, where a CSV has no types."""
     model, X, _, raw = told(name)
@@ -164,7 +179,7 @@ def test_files_keep_what_a_model_means(name: str, tmp_path: Path) -> None:
     assert status == (2 if name in CODES_ALONE else 0)
 
 
-@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.refused is not None])
+@pytest.mark.parametrize("name", marked(REFUSED))
 def test_what_is_not_read_is_refused_by_name(name: str) -> None:
     """Before any answer, at every door, and with the reason."""
     model, X, _, raw = told(name)

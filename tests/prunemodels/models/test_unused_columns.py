@@ -45,6 +45,7 @@ def columns_of(model: Any) -> list[int]:
     return np.unique(ensemble.feature[ensemble.feature >= 0]).tolist()
 
 
+@pytest.mark.slow
 @looped("kind", KINDS)
 def test_a_pruned_forest_of_every_kind(kind: str) -> None:
     """Predictions, probabilities, leaves and importances are equal, and the old forest is as it was."""

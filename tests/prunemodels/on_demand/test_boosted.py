@@ -43,6 +43,7 @@ def library_answers(model: Any, X: Any) -> np.ndarray:
     return tree_model_of(model).predict(X)
 
 
+@pytest.mark.slow_cases("lightgbm", "xgboost")
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_answers_and_costs_are_the_whole_model_s(library: str) -> None:
     """Every model that is read: labels and numbers of the library, probabilities, and the cost that evaluate reports.
@@ -68,6 +69,7 @@ def test_answers_and_costs_are_the_whole_model_s(library: str) -> None:
     assert min(stopped.values()) > 50
 
 
+@pytest.mark.slow_cases("lightgbm", "xgboost")
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm", "sklearn"])
 def test_a_tolerance_holds_for_probabilities_and_numbers(library: str) -> None:
     """However open the trees are: the answer is as near to the whole model's as promised, and a wide tolerance saves."""
@@ -105,6 +107,7 @@ def test_by_hand() -> None:
     assert at.bought == (("x0", "x1"),)  # -3 or -1: a probability of 0.047 or 0.269, on both sides of the threshold
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

@@ -73,6 +73,7 @@ def by_hand(stages: Any, policy: ExitPolicy) -> Cascade:
     return cascade
 
 
+@pytest.mark.slow_cases("prunings")
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_the_cascade_on_full_data(kind: Kind) -> None:
     """For every kind of stages: the same predictions, stages and costs row by row, and what is paid once for all."""
@@ -98,6 +99,7 @@ def _unused(cascade: Cascade, result: Any) -> float:
     return float(cascade.stages_.once[cascade.policy_.last_stage]) - float(result.once_cost)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=SEEDS)
 def test_random_trees_prices_and_policies(seed: int) -> None:
@@ -120,6 +122,7 @@ def _said(result: Any) -> np.ndarray:
     return result.predictions[:, None] if result.probabilities is None else result.probabilities
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=SEEDS, cap=st.integers(0, 60))
 def test_a_cap_is_never_exceeded(seed: int, cap: int) -> None:
@@ -137,6 +140,7 @@ def test_a_cap_is_never_exceeded(seed: int, cap: int) -> None:
     _check_answers(made, result)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=SEEDS, lost=st.floats(0, 0.6))
 def test_what_cannot_be_had_stops_a_row_at_the_last_stage_that_could_speak(seed: int, lost: float) -> None:

@@ -82,6 +82,7 @@ def torn(predictor: Any, spy: Spy, rng: np.random.Generator) -> Any:
 DRIVERS: tuple[Driver, ...] = (broken, in_flight, backwards, by_feature, torn)
 
 
+@pytest.mark.slow_cases("broken", "in_flight")
 @pytest.mark.parametrize("driver", DRIVERS)
 @settings(max_examples=40, deadline=None)
 @given(seed=SEEDS, regression=st.booleans(), stops=st.booleans(), cap=st.booleans())
@@ -111,6 +112,7 @@ def test_a_forest(driver: Driver, seed: int, regression: bool, stops: bool, cap:
         np.testing.assert_array_equal(result.probabilities, expected.probabilities)
 
 
+@pytest.mark.slow_cases("broken")
 @pytest.mark.parametrize("driver", DRIVERS)
 @settings(max_examples=25, deadline=None)
 @given(seed=SEEDS)
@@ -124,6 +126,7 @@ def test_a_cascade(driver: Driver, seed: int) -> None:
     assert driver is torn or len(spy.asked()) == len(set(spy.asked()))
 
 
+@pytest.mark.slow
 @looped("kind", ["prunings", "sets"])
 def test_a_fitted_cascade(kind: Any) -> None:
     """Of every kind, by its caller, one feature at a time, and in requests of few rows."""

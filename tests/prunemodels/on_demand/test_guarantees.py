@@ -23,6 +23,7 @@ COSTS = pm.CostItems.from_items(
 )
 
 
+@pytest.mark.slow
 @looped("kind", KINDS)
 def test_predictions_are_scikit_learns_to_the_last_bit_and_the_cost_is_the_reported_one(kind):
     """For every kind of forest, pruned: the same classes, and bit for bit the same probabilities or means.
@@ -50,6 +51,7 @@ def test_predictions_are_scikit_learns_to_the_last_bit_and_the_cost_is_the_repor
     assert result.mean_cost == pytest.approx(told, rel=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(seed=SEEDS, lost=st.floats(0, 0.6), up_front=st.floats(0, 0.6))
 def test_against_the_slow_walk(seed, lost, up_front):
@@ -92,6 +94,7 @@ def order_of(name, n_trees, seed=0):
     return np.random.default_rng(seed).permutation(n_trees) if name == "random" else name
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(seed=SEEDS, ties=st.booleans(), lost=st.floats(0, 0.4), order=st.sampled_from(ORDERS))
 def test_the_classes_are_the_full_walks(seed, ties, lost, order):
@@ -115,6 +118,7 @@ def test_the_classes_are_the_full_walks(seed, ties, lost, order):
     assert np.array_equal(stopping.probabilities[same], full.probabilities[same])
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(seed=SEEDS, lost=st.floats(0, 0.4))
 def test_a_row_stops_at_once_when_it_is_decided_and_not_before(seed, lost):
@@ -142,6 +146,7 @@ def test_a_row_stops_at_once_when_it_is_decided_and_not_before(seed, lost):
             assert decided(i, seen)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=SEEDS, tolerance=st.floats(0, 2), lost=st.floats(0, 0.4))
 def test_regression_stops_within_the_tolerance(seed, tolerance, lost):

@@ -65,6 +65,7 @@ def random_pipeline(seed: int, *, regression: bool = False) -> tuple[Pipeline, p
     return pipe, pm.CostItems.from_items({"visit": 3, "form": 0.5, "file": 2, "lab": 9}, needs)
 
 
+@pytest.mark.slow
 @looped("seed", range(8))
 def test_predictions_and_costs_are_those_of_whole_rows(seed: int) -> None:
     """On random pipelines, predictions equal the pipeline's own, and costs those of `evaluate`; no value is asked for twice."""
@@ -156,6 +157,7 @@ def test_a_word_that_an_encoder_does_not_know() -> None:
     assert re.search(why, refused.why)
 
 
+@pytest.mark.slow
 @looped("cap", [0, 3, 5.5, 20])
 def test_no_row_of_a_pipeline_exceeds_its_cap(cap: float) -> None:
     """With a cap on what a row pays, rows stop at it, and those that it did not hold back are predicted as without."""

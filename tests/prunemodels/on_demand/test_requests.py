@@ -180,6 +180,7 @@ def test_a_row_that_only_the_cap_decides_is_capped():
     assert (result.capped.tolist(), result.stopped_early.tolist()) == ([True], [False])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=SEEDS, cap=st.integers(0, 40), stops=st.booleans(), regression=st.booleans())
 def test_no_row_of_a_forest_exceeds_its_cap(seed, cap, stops, regression):

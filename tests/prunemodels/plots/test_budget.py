@@ -94,6 +94,7 @@ def test_lines_are_the_figures_of_the_path() -> None:
     assert line[:, 0].tolist() == [chosen.cost, chosen.cost]
 
 
+@pytest.mark.slow
 def test_the_chosen_pruning_is_marked_where_it_errs_on_new_examples() -> None:
     """In a picture with held-out errors no circle is at the training error: it is at the row's own point, or nowhere."""
     seen = pm.evaluate_path(path(), *HELD_OUT)
@@ -111,6 +112,7 @@ def test_the_chosen_pruning_is_marked_where_it_errs_on_new_examples() -> None:
     np.testing.assert_array_equal(alone.get_xydata(), [[path()[5].cost, path()[5].error]])
 
 
+@pytest.mark.slow
 def test_a_whole_path_on_held_out_examples_has_a_band() -> None:
     """Cost and error of every row, one standard error to both sides, and the unpruned forest there.
 

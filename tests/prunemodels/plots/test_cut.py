@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import networkx as nx
 import numpy as np
+import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -91,6 +92,7 @@ def test_every_pruning_is_a_cut() -> None:
             assert pruning.exact_error + lam * pruning.exact_cost == roots + (cut - gains) * graph.graph["unit"]
 
 
+@pytest.mark.slow
 @looped("seed", range(40))
 def test_the_minimum_cut_is_the_optimum(seed: int) -> None:
     """With negative gains, shared and free items, weights and evaluation: networkx' cut is the least of all prunings."""
@@ -130,6 +132,7 @@ def test_the_picture_of_an_optimum() -> None:
     assert sum(arrow.get_linestyle() in (":", "dotted") for arrow in arrows(ax)) == 7
 
 
+@pytest.mark.slow
 def test_the_picture_of_what_is_not_optimal() -> None:
     """The cut of another pruning is above the flow; kept splits that lose are in the cut."""
     problem = two_trees()
@@ -157,6 +160,7 @@ def pictures() -> list[Figure]:
     ]
 
 
+@pytest.mark.slow
 def test_no_label_covers_an_arrow() -> None:
     """Numbers stand beside their arcs, boxes beside all arcs but their own, and no text covers another or leaves the picture."""
     for figure in pictures():

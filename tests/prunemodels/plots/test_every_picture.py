@@ -135,6 +135,9 @@ PICTURES: dict[str, Callable[[], Figure]] = {name: partial(draw, None) for name,
 every_picture = pytest.mark.parametrize("draw", PICTURES.values(), ids=PICTURES)
 
 
+@pytest.mark.slow_cases(
+    "budget", "certificate", "choice", "decomposition", "exits", "gaps", "held_out", "history", "matrix", "point", "tradeoff"
+)
 @every_picture
 def test_it_can_be_read(draw: Callable[[], Figure]) -> None:
     """On 14 by 11 inches at most, texts and legends cover nothing and stay inside, and no number is hidden at an axis' end."""
@@ -152,6 +155,22 @@ def test_it_can_be_read(draw: Callable[[], Figure]) -> None:
         assert not any(legend.get_window_extent().shrunk(0.98, 0.98).overlaps(area) for area in areas)
 
 
+@pytest.mark.slow_cases(
+    "budget",
+    "certificate",
+    "choice",
+    "cut",
+    "decomposition",
+    "exits",
+    "gaps",
+    "held_out",
+    "history",
+    "levels_in_boxes",
+    "matrix",
+    "point",
+    "tradeoff",
+    "tradeoff_alone",
+)
 @every_picture
 def test_it_looks_the_same_whatever_the_settings(draw: Callable[[], Figure]) -> None:
     """With matplotlib's dark style the background is white, texts are dark, and the settings stay as they were."""
@@ -170,6 +189,7 @@ def test_it_looks_the_same_whatever_the_settings(draw: Callable[[], Figure]) -> 
             assert all(max(to_rgb(text.get_color())) < 0.3 for text in labels if ax.axison)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [PICTURES["cut"], PICTURES["levels"]], ids=["cut", "levels"])
 def test_equal_pictures_are_equal_files(draw: Callable[[], Figure]) -> None:
     """Nothing in a picture depends on when it is drawn; Jupyter gets it as PNG, 100 pixels an inch."""

@@ -159,6 +159,7 @@ def test_a_real_path_has_a_scale() -> None:
     assert ends == [to_hex(mpl.colormaps["viridis_r"](x)) for x in (0.08, 0.95)]  # no yellow on white paper, no black
 
 
+@pytest.mark.slow_cases("prunings", "three classes")
 @pytest.mark.parametrize("kind", KINDS)
 def test_bars_and_cells_are_the_stops(kind: Kind) -> None:
     """Bars are the shares of the rows by stage, cells the shares that bought an item, the line is the policy's mean cost."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -59,6 +60,7 @@ def test_entries_and_names() -> None:
     assert isinstance(figure, Picture)
 
 
+@pytest.mark.slow
 def test_programs_and_large_matrices() -> None:
     """A program brings its names; beyond 30 lines there are only colours."""
     ax = plot_matrix(PROGRAM).axes[0]

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
@@ -129,6 +130,7 @@ def test_many_nodes_are_dots() -> None:
     assert len(bold) == sum(leaf_depths)
 
 
+@pytest.mark.slow
 def test_a_forest_fits_a_page() -> None:
     """However many trees there are, the picture is at most 9.5 by 9 inches, and every tree has its number."""
     for n_trees in (1, 6, 30):
@@ -141,6 +143,7 @@ def test_a_forest_fits_a_page() -> None:
         assert titles(figure.axes[0]) == ([f"tree {t}" for t in range(n_trees)] if n_trees > 1 else [])
 
 
+@pytest.mark.slow
 def test_the_first_trees_of_a_large_forest() -> None:
     """What a page has no room for is left out, and the title says so."""
     many = pm.problem_from_forest(RandomForestClassifier(150, random_state=0).fit(X, Y), X[:2], costs=1)

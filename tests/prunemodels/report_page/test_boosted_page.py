@@ -43,6 +43,7 @@ def paths() -> dict[str, BoostedPath]:
 DATA = {"two classes": (X2[HELD], Y2[HELD]), "three classes": (X3[HELD], Y3[HELD]), "numbers": (XR[HELD], YR[HELD])}
 
 
+@pytest.mark.slow_cases("two classes")
 @pytest.mark.parametrize("name", DATA)
 def test_the_page_is_sound(paths: dict[str, BoostedPath], name: str) -> None:
     """Sound markup, nothing from elsewhere, a picture and two tables that can be read without seeing."""

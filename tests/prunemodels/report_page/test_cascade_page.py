@@ -52,6 +52,7 @@ def pages() -> dict[str, str]:
 ALL = [*KINDS, *(f"no {kind}" for kind in KINDS), "hand"]
 
 
+@pytest.mark.slow_cases("prunings", "three classes")
 @pytest.mark.parametrize("kind", ALL)
 def test_the_page_is_sound(pages: dict[str, str], kind: str) -> None:
     """Its markup, that it loads nothing, and that it can be read without seeing it, as on the page of a pruning."""
@@ -211,6 +212,7 @@ def test_weights_count() -> None:
         assert pictures[0].group() == pictures[1].group()
 
 
+@pytest.mark.slow
 def test_names_cannot_break_out() -> None:
     """Columns, items, title, unit, command and sources called like markup are shown as they are, nothing of them is markup."""
     X = features(150, 0)
@@ -254,6 +256,7 @@ def test_a_policy_that_was_not_compared_is_refuted() -> None:
     assert "rows of level 1 go on from stage 0, but what that requires does not hold" in page
 
 
+@pytest.mark.slow
 def test_many_stages_make_a_small_page() -> None:
     """Twenty stages of a forest on 64 features, hundreds of examples: the page stays below 150 kB, and lists of items are cut."""
     X, y = load_digits(return_X_y=True)

@@ -58,6 +58,7 @@ def test_a_budget_is_verified_with_its_gap() -> None:
     assert evidence_of(case.path, higher.pruning, higher).holds is False
 
 
+@pytest.mark.slow
 def test_one_gap_whoever_prints_it() -> None:
     """The page, the command line and the solution give the same gap; a bound that its proof does not reach is told as wrong."""
     case = classifier()

@@ -134,6 +134,7 @@ def test_the_headline_tells_saving_and_loss(pages: dict[str, str]) -> None:
     assert "On 80 held-out examples" in lede
 
 
+@pytest.mark.slow
 def test_an_overrun_stands_at_the_top() -> None:
     """Held-out examples that cost more than the budget: both numbers and the interval before the headline, as a warning if chance
     does not explain it.
@@ -173,6 +174,7 @@ def test_a_shared_item_is_named_in_words() -> None:
     assert "shared:" not in text
 
 
+@pytest.mark.slow
 def test_a_refuted_check_is_told_first(pages: dict[str, str]) -> None:
     """Whatever else the page says."""
     case = classifier()
@@ -189,6 +191,7 @@ def test_a_refuted_check_is_told_first(pages: dict[str, str]) -> None:
     assert "relative gap of" not in Page(render(facts)).text()
 
 
+@pytest.mark.slow
 def test_a_large_path_makes_a_small_page() -> None:
     """54 features, 40 trees, hundreds of breakpoints: the page stays far below 500 kB, with the items beyond twelve folded."""
     rng = np.random.default_rng(0)
@@ -213,6 +216,7 @@ def test_what_does_not_fit_is_refused() -> None:
         whole(case, case.some, confidence=95)
 
 
+@pytest.mark.slow
 def test_weights_of_held_out_examples_count() -> None:
     """Twice an example is an example of weight two, in the headline."""
     case = classifier()

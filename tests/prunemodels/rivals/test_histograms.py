@@ -47,6 +47,7 @@ def test_many_values_are_cut_at_quantiles() -> None:
     np.testing.assert_array_equal(Binning.of(heavy, None, 10).cuts[0], [0.5])  # nine tenths are zeros
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(X=arrays(np.float32, (30, 1), elements=VALUES), weight=arrays(np.int64, 30, elements=st.integers(1, 3)))
 def test_a_weight_is_the_row_so_many_times(X: np.ndarray, weight: np.ndarray) -> None:
@@ -56,6 +57,7 @@ def test_a_weight_is_the_row_so_many_times(X: np.ndarray, weight: np.ndarray) ->
     assert len(weighted) <= 3
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(X=arrays(np.float32, (12, 2), elements=VALUES), max_bins=st.integers(2, 6))
 def test_codes_and_thresholds_part_rows_alike(X: np.ndarray, max_bins: int) -> None:
@@ -99,6 +101,7 @@ def all_splits(x: np.ndarray, least: int) -> list[np.ndarray]:
     return found
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     X=arrays(np.float32, (N, 2), elements=FEW_VALUES),

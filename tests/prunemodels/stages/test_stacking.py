@@ -42,6 +42,7 @@ def independent_witnesses(n: int, share: float) -> tuple[StageTable, NDArray[np.
     return of_two_classes(np.log(share / (1 - share)) + 2 * seen), truth
 
 
+@pytest.mark.slow
 def test_independent_witnesses_are_added_up() -> None:
     """Evidence that is independent given the class adds up, and what was known before counts once (Bayes).
 
@@ -127,6 +128,7 @@ def test_weights_minimise_the_objective(seed: int, regression: bool) -> None:
         assert all(objective(found + step * d) >= least - 1e-6 for d in directions)
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(seed=SEEDS)
 def test_nobody_hears_a_stack_that_has_seen_him(seed: int) -> None:
@@ -154,6 +156,7 @@ def test_the_first_stage_is_never_stacked_and_zeros_are_cut_off() -> None:
     np.testing.assert_allclose(said[1, 1], [odds / (1 + odds), 1 / (1 + odds)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["two classes", "three classes", "numbers"])
 def test_a_cascade_says_what_its_path_says(task: str) -> None:
     """Rows sent through one by one, or in any company, hear what the whole table says at their stage, to the last bit."""

@@ -234,6 +234,7 @@ def test_only_columns_that_trees_split_on_are_read(data, tmp_path, monkeypatch):
     assert len(used) < 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "pandas", "function of polars", "csv"])
 def test_evaluations_are_those_in_memory(data, kind, tmp_path):
     """`evaluate` and `evaluate_path` bit for bit; `hold_out` too at these prices; with weights, and evaluation prices."""
@@ -544,6 +545,7 @@ def interrupted_at_once():
     yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "memmap"])
 def test_memory_does_not_grow_with_the_features(kind, tmp_path, monkeypatch):
     """Of a table of 51 MB, never more than the instance's own and some chunks are in memory: NumPy's and Arrow's together."""

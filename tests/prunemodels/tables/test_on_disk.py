@@ -35,6 +35,7 @@ def made(tmp_path_factory):
     return forest, ChunkedTable(file, columns=names, chunk_rows=9000)
 
 
+@pytest.mark.slow
 def test_price_sharing_on_disk_is_that_in_memory(made, tmp_path):
     """Bit for bit: value, bound, splits, scores of every stage, rounds; with a gap and to the optimum. Nothing stays behind."""
     forest, table = made

@@ -193,6 +193,7 @@ def test_brute_force(ties: Ties) -> None:
         assert_flow_proves(problem, flow, best)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 10**9), ties=st.sampled_from(TIES), most=st.sampled_from([4, 14, 60]))
 def test_the_closure_of_or_tools(seed: int, ties: Ties, most: int) -> None:

@@ -130,6 +130,7 @@ def test_negative_duals_charge_nothing() -> None:
     np.testing.assert_array_equal(duals.dual, zero_duals(problem, objective).dual)
 
 
+@pytest.mark.slow
 @looped("seed", range(60))
 def test_the_best_level_set_is_found(seed: int) -> None:
     """Of points drawn at random the answer is the best of all level sets, evaluated one by one."""

@@ -274,6 +274,7 @@ def test_a_bundle_step_by_hand() -> None:
     assert answer.upper <= answer.value <= 0.3 + 2e-3
 
 
+@pytest.mark.slow
 @looped("seed", range(20))
 def test_a_bundle_ends_at_the_linear_programs_value(seed: int) -> None:
     """Serious steps without new columns lead to the value of the restricted linear program; charges stay within the prices."""

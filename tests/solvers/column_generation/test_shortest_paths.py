@@ -52,6 +52,7 @@ def test_the_papers_trees_by_hand(engine: Any) -> None:
     assert priced.kept[[5, 9]].tolist() == [True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @given(seed=st.integers(0, 10_000), scale=st.integers(-300, 300))
 @settings(max_examples=60, deadline=None)

@@ -41,6 +41,7 @@ SCHEMES = {
 REAL = ("iris", "breast cancer, discounts", "breast cancer, licence", "wine, evaluation", "diabetes")
 
 
+@pytest.mark.slow_cases("breast cancer, discounts", "breast cancer, licence", "diabetes", "iris")
 @pytest.mark.parametrize("name", REAL)
 def test_bounds_hold_in_every_round(name: str) -> None:
     """No round's bound passes the optimum, the best never falls, upper values never rise, and gaps are what they say."""
@@ -265,6 +266,7 @@ except InterruptedSolveError as stop:
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_long_solve() -> None:
     """Ctrl-C during a long decomposition ends the process within 8 s by InterruptedSolveError, with nothing on stderr."""
     command = [sys.executable, "-c", INTERRUPTED]

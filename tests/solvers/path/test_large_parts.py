@@ -250,6 +250,7 @@ def by_chance(rng: np.random.Generator) -> Callable[[Parts, PartSequence, Ties, 
     return guessed
 
 
+@pytest.mark.slow_cases("by chance-largest", "by chance-smallest", "own-largest", "own-smallest")
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @pytest.mark.parametrize("guesses", ["own", "by chance", "by chance, no patience"])
 def test_guesses_change_nothing(guesses: str, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:

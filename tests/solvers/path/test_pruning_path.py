@@ -41,6 +41,7 @@ def check_against_all(problem: PruningProblem, path: PruningPath) -> None:
         assert np.array_equal(path.at_lam(lam).kept, extreme), f"lambda = {lam}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @looped("block", range(8))
 def test_path_holds_the_extreme_optimum_everywhere(ties: str, block: int) -> None:

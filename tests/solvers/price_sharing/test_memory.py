@@ -31,6 +31,7 @@ from tests.solvers.cases import instance
 from tests.solvers.price_sharing.cluster.parted import parted
 
 
+@pytest.mark.slow
 def test_the_prediction_is_what_is_allocated() -> None:
     """From the table to the solution NumPy allocates what was predicted, within a quarter; of merged lists at most as much."""
     X, y = events(80_000, 0)  # rows of HEPMASS's shape

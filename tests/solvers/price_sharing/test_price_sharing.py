@@ -57,6 +57,7 @@ def test_a_run_cut_short_gives_a_true_bound(option: str, value: Any) -> None:
     assert found.bound <= min_cut(problem, lam).value + 1e-12 <= found.value + 2e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.1, 1e-9])
 def test_a_gap_is_reached_where_nothing_can_be_gained(gap: float) -> None:
     """At the last breakpoint the bound on the gain falls to 0 and never reaches it; the run ends all the same."""
@@ -194,6 +195,7 @@ price_sharing(problem, 0.002, checkpoint=sys.argv[1], params=params.SharingParam
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_killed_run_goes_on(tmp_path: Path, how: signal.Signals) -> None:
     """Killed at any moment the checkpoint is whole, nothing else stays, and the next run starts from it and finds the optimum."""

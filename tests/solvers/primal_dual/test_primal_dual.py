@@ -94,6 +94,7 @@ def test_step_rules() -> None:
     assert polyak.size == DEFAULTS.polyak / 64
 
 
+@pytest.mark.slow
 @looped("seed", range(16))
 def test_every_iteration_brackets_the_optimum(seed: int) -> None:
     """Values are at least and bounds at most the optimum in every iteration, whatever the rule, start and averaging."""

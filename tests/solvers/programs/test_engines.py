@@ -245,6 +245,7 @@ def big(n: int = 300) -> LinearProgram:
     )
 
 
+@pytest.mark.slow_cases("highs_pdlp")
 @pytest.mark.parametrize("name", LINEAR_ENGINES)
 def test_time_limit(name: str) -> None:
     """At the time limit an engine stops soon and says so; a point without the program's objective is not handed out."""
@@ -317,6 +318,7 @@ SOME = ("highs", "pdlp")
 """Engines whose Ctrl-C is tried in the quick tests: each takes seconds."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [pytest.param([name], marks=() if name in SOME else pytest.mark.slow) for name in LINEAR_ENGINES]
@@ -367,6 +369,7 @@ def test_tiny_costs_do_not_drown_in_tolerances(name: str) -> None:
     np.testing.assert_allclose(answer.x, [0, 1], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_native_libraries_are_imported_when_called() -> None:
     """Importing the engines loads neither highspy nor OR-Tools' linear solvers."""
     code = (
@@ -387,6 +390,7 @@ def test_a_method_without_vertex_may_stop_short(monkeypatch: pytest.MonkeyPatch)
         highs(random_program(0))
 
 
+@pytest.mark.slow
 @looped("seed", range(10))
 def test_first_order_methods_end(seed: int) -> None:
     """One split whose rows weigh 1e-5 to 1e5: without a time limit too the method ends, with a bound below the optimum."""

@@ -82,6 +82,7 @@ def test_reduced_costs_are_what_the_duals_leave(name: str, engine: str) -> None:
     assert bound == pytest.approx(found.objective, abs=1e-5 * max(1.0, abs(found.objective)))
 
 
+@pytest.mark.slow
 @looped("seed", range(30))
 def test_any_duals_give_a_lower_bound(seed: int) -> None:
     """Weak duality from dual values drawn at random stays below every pruning's value."""

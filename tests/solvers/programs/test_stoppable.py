@@ -60,6 +60,7 @@ def large() -> PruningProblem:
     return pm.problem_from_forest(forest, X, costs=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["highs_ip1", "highs_ip3", "pdlp_ip3", "pyomo_closure"])
 def test_an_engine_without_an_answer_in_time_still_has_a_bound(name: str) -> None:
     """It stops at the limit with the best pruning free of charge, a bound that holds, and its name."""
@@ -71,6 +72,7 @@ def test_an_engine_without_an_answer_in_time_still_has_a_bound(name: str) -> Non
     assert "rows" not in solution.stats, "the program was built, so nothing was stopped"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["highs_lp1", "pyomo_lp1", "highs_lp1_integer"])
 def test_a_budget_engine_without_an_answer_in_time_still_has_a_bound(name: str) -> None:
     """The same within a budget: no pruning within it is better than the bound."""
@@ -80,6 +82,7 @@ def test_a_budget_engine_without_an_answer_in_time_still_has_a_bound(name: str) 
     assert solution.cost <= 5
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pruning, value, bound and certificate are those that the engine finds in this process."""
     forest, X, _ = forest_and_rows(8, 800)
@@ -111,6 +114,7 @@ def test_a_limit_that_is_none_is_refused(limit: float) -> None:
         SOLVERS["highs_ip3"](large(), 0.001, time_limit=limit)
 
 
+@pytest.mark.slow
 def test_a_program_without_an_answer_in_time() -> None:
     """An engine for programs keeps its limit too: an answer without a point, and a bound that claims nothing."""
     answer = highs(big(900), time_limit=0.2)
@@ -156,6 +160,7 @@ def interrupted_in_the_middle(command: list[str], seconds: float) -> tuple[int, 
     return script.returncode, out, err
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize(
     ("name", "seconds"),
@@ -223,6 +228,7 @@ def a_call(function: object, subject: object, *arguments: object, time_limit: fl
     return Call(__name__, function.__name__, subject, arguments, dict(options), time_limit, time.time())  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_an_answer_refers_to_the_callers_own_subject() -> None:
     """Arguments and options arrive; where the answer holds the subject, the caller gets its own object and no copy."""
     mine = [40]
@@ -231,6 +237,7 @@ def test_an_answer_refers_to_the_callers_own_subject() -> None:
     assert (number, limited, stays) == (420, True, True)
 
 
+@pytest.mark.slow
 def test_errors_are_raised_here() -> None:
     """An error of the function is raised in the caller; a process that was killed, or could not answer, is told."""
     with pytest.raises(InvalidInputError, match=r"subject is \[1\]; no good"):
@@ -241,6 +248,7 @@ def test_errors_are_raised_here() -> None:
         call_in_child(a_call(cannot_be_sent, [1]), [1])
 
 
+@pytest.mark.slow
 def test_a_process_that_does_not_heed_its_limit_is_killed() -> None:
     """A second after the limit the process is killed, however long it would have slept."""
     with pytest.raises(TimeIsOver):

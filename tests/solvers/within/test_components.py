@@ -45,6 +45,7 @@ def test_components_are_what_optimal_prunings_keep_together(seed: int) -> None:
         assert (together == (label[:, None] == label[None, :])).all()
 
 
+@pytest.mark.slow
 @looped("seed", range(60))
 def test_the_theorem_holds_at_every_budget(seed: int) -> None:
     """Every set of the chain is optimal at lambda*; the best pruning within B is no more than the bound above LP1."""
@@ -169,6 +170,7 @@ def test_a_shared_purchase_counts_once_in_the_budget_row() -> None:
 NAMES = ("iris", "wine, groups", "wine, evaluation", "breast cancer, licence", "breast cancer, discounts", "iris, weights")
 
 
+@pytest.mark.slow
 @looped("name", NAMES)
 def test_the_rows_around_a_cost_are_those_of_the_path(name: str) -> None:
     """The same mixture at costs between rows, at rows, and at the ends; elsewhere rows may be missing, and none is wrong."""
@@ -193,6 +195,7 @@ def test_the_rows_around_a_cost_are_those_of_the_path(name: str) -> None:
         np.testing.assert_array_equal(alone.pruning.kept, given.pruning.kept)
 
 
+@pytest.mark.slow
 def test_the_gap_of_an_edge_that_is_not_proven_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds that stop early leave a gap; the bound is below that of the proven edge by no more than that, and true."""
     problem = instance("breast cancer, licence")

@@ -73,6 +73,7 @@ def test_random_instances_conform(seed: int, method: Method) -> None:
     held(solve_limits(problem, drawn(problem, np.random.default_rng(seed)), method=method))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @looped("name", REAL)
 def test_real_instances_conform(name: str, method: Method) -> None:

@@ -51,6 +51,7 @@ def budgets_of(path: PruningPath) -> list[Fraction]:
     return sorted({Fraction(0), *costs, *between, costs[0] + 1})
 
 
+@pytest.mark.slow_cases("pyomo_lp1")
 @pytest.mark.parametrize("name", BUDGET_SOLVERS)
 @looped("seed", SEEDS)
 def test_every_engine_on_every_instance(seed: int, name: str) -> None:
@@ -184,6 +185,7 @@ BRACKETED = WithinParams(searched_first=-1, most_listed=0)
 """Without branch and bound and without a list of all prunings: "best" is the search inside the edge alone."""
 
 
+@pytest.mark.slow
 def test_the_search_beats_the_path() -> None:
     """Over eight instances and their budgets, most of those where the path is not optimal are solved by the search."""
     improvable = solved = 0
@@ -199,6 +201,7 @@ def test_the_search_beats_the_path() -> None:
     assert solved >= 0.8 * improvable, f"{solved} of {improvable}"
 
 
+@pytest.mark.slow
 def test_a_search_begins_with_what_costs_no_search() -> None:
     """Before any draw the search has LP1's rounded optimum, where the greedily filled breakpoint is worse (17 and 24) too."""
     params = replace(BRACKETED, edge_starts=0)
@@ -237,6 +240,7 @@ def test_a_search_whose_products_overflow_keeps_what_it_has(monkeypatch: pytest.
         assert found.pruning.exact_cost <= budget
 
 
+@pytest.mark.slow
 @looped("seed", range(12))
 def test_rounded_costs_are_counted_as_they_are(seed: int) -> None:
     """The exact cost is the one recounted from prices and weights, for all prunings of the path; budgets hold in it.

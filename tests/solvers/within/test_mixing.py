@@ -22,6 +22,7 @@ from tests.solvers.within.limits.cases import two_wards
 from tests.solvers.within.test_components import agrees, lp1_budgets_of
 
 
+@pytest.mark.slow
 @looped("name", PRESENT)
 def test_a_programs_level_sets_give_the_paths_mixture(name: str) -> None:
     """At breakpoints and between them: value and lambda* are the path's, the ends are nested and cost B together."""

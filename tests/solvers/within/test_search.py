@@ -95,6 +95,7 @@ def middling() -> tuple[PruningProblem, PruningPath, Fraction]:
     return problem, path, halfway(path)
 
 
+@pytest.mark.slow
 def test_stopped_by_the_clock(middling: tuple[PruningProblem, PruningPath, Fraction], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whenever the time is up, the bound holds and the pruning fits; the bound gets better with time."""
     # the pruning need not: an edge cut short may be filled by luck better than the finished one
@@ -118,6 +119,7 @@ def test_stopped_by_the_clock(middling: tuple[PruningProblem, PruningPath, Fract
     assert last.error == best.error
 
 
+@pytest.mark.slow_cases("12", "30")
 @pytest.mark.parametrize("after", [1, 2, 3, 7, 12, 30])
 def test_interrupted(middling: tuple[PruningProblem, PruningPath, Fraction], monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """Ctrl-C in any edge of the search: the best so far, with a bound that counts what was half branched."""
@@ -187,6 +189,7 @@ def test_a_first_lambda_that_does_not_fit_is_ignored() -> None:
             assert len({edge.bound for edge in edges}) == 1
 
 
+@pytest.mark.slow
 @looped("seed", range(16))
 @pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("ties", ["smallest", "largest"])

@@ -133,6 +133,7 @@ def test_the_path_of_another_problem_is_refused(method: str) -> None:
         exact_budget(dearer, path.exact_cost[0], incumbent=path[-1])
 
 
+@pytest.mark.slow
 def test_everything_is_compiled_before_the_clock_starts() -> None:
     """A search that branches compiles nothing more, however new the machine is: that would count against its time limit."""
     code = """if True:

@@ -77,6 +77,7 @@ def least_losses(name: str) -> NDArray[np.float64]:
     return np.array(least)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_near_the_best_of_all_prunings(name: str) -> None:
     """Over six lambdas the answer is never better than the best of all prunings of all first trees, and within 2 % of it."""
@@ -102,6 +103,7 @@ def trade_off() -> BoostedPath:
     return boosted_path(MODEL, X2[120:], Y2[120:], costs=COSTS)
 
 
+@pytest.mark.slow
 def test_a_budget_is_kept_and_used() -> None:
     """A budget's answer costs no more, loses no more than the path's at that cost, and 0 leaves the bare roots."""
     for budget in (0.0, 6.5, 1000.0):
@@ -221,6 +223,7 @@ def test_log_loss_without_a_start_is_scikit_learns_logistic_regression() -> None
     assert found.margins(rows)[:, 0] == pytest.approx(logistic.decision_function(Z), abs=0.01)
 
 
+@pytest.mark.slow_cases("lightgbm-one against the rest", "lightgbm-three classes", "xgboost-three classes")
 @pytest.mark.parametrize(("library", "name"), REFITTED)
 def test_same_splits_same_cost_less_loss(library: str, name: str) -> None:
     """The refit keeps splits and cost, never raises the loss of the pruning's rows, and the exported model shows both."""

@@ -62,6 +62,7 @@ def every_loss(name: str) -> tuple[NDArray[np.bool_], list[float]]:
     return prunings, [direct_loss(t, kept) for kept in prunings]
 
 
+@pytest.mark.slow_cases("binary", "forest", "numbers", "rest", "steep")
 @pytest.mark.parametrize("name", NAMES)
 @looped("seed", [None, 0, 1])
 def test_the_majoriser_is_above_the_loss_and_touches_it(name: str, seed: int | None) -> None:

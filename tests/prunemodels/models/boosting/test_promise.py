@@ -102,6 +102,7 @@ STUMPS = xgboost.XGBRegressor(
 """One stump that says -3 or 3 by the second column, one that says -1 or 1 by the first: together they make no error."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("budget", "loss", "cost"), [(0, 10, 0), (1, 9, 1), (2, 1, 2), (2.5, 1, 2), (3, 0, 3)])
 def test_by_hand_inside_a_hull_edge(budget: float, loss: float, cost: float) -> None:
     """Prices 1 and 2; the mean squares are 10 without features, 9 with the first, 1 with the second, 0 with both.
@@ -115,6 +116,7 @@ def test_by_hand_inside_a_hull_edge(budget: float, loss: float, cost: float) -> 
     assert path.at_cost(budget).loss == pytest.approx(loss, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_an_empty_answer_says_so() -> None:
     """A budget that pays for no split is answered by the bare roots, with a warning that says what a split costs."""
     y = ROWS @ [1.0, 3.0]
@@ -127,6 +129,7 @@ def test_an_empty_answer_says_so() -> None:
         prune_boosted(STUMPS, ROWS, 0 * y, costs=[1, 2], budget=3)
 
 
+@pytest.mark.slow
 def test_never_worse_than_prunings_of_prefixes() -> None:
     """What descents make of the library's own model of fewer rounds, lambdas rising, is never better than the path there."""
     X, y = data("two", 1)

@@ -245,6 +245,7 @@ class TestMisclassificationCosts:
         assert problem.numbers.exact
         assert pm.Pruning.all_roots(problem).exact_error == Fraction(1, 9)
 
+    @pytest.mark.slow
     @looped("kind", KINDS)
     def test_counts_of_brute_force(self, kind):
         """Costs measured in-bag and on given rows are sums over the rows that reach a node."""

@@ -58,6 +58,7 @@ def asked_for(ensemble: Ensemble, x: NDArray[np.float64], trees: NDArray[np.int6
     return [int(ensemble.feature[h]) for root in ensemble.roots[trees] for h in way(ensemble, root, x)[:-1]]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_costs_are_those_of_a_walk(seed: int) -> None:

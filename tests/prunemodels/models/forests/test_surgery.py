@@ -56,6 +56,7 @@ def sample(case):
     return case.X if hasattr(case.X, "columns") else rows(70, seed=4, missing=0.15)
 
 
+@pytest.mark.slow_cases("all", "some")
 @pytest.mark.parametrize("keep", ["some", "all", "none"])
 @looped("kind", KINDS)
 def test_predictions_are_those_of_a_walk_over_kept_splits(kind, keep):

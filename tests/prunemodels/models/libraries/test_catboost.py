@@ -77,6 +77,7 @@ def test_the_installed_catboost() -> None:
         read_model(codes)
 
 
+@pytest.mark.slow_cases("numbers, missing high", "two classes")
 @pytest.mark.parametrize("name", ["two classes", "three classes", "numbers, missing high"])
 def test_prunings_predict_without_their_library(name: str) -> None:
     """A pruning that cannot be written back is judged and walked as a model: the loss, the cost and the predictions promised."""

@@ -135,6 +135,7 @@ def pruned(kind: str, budget: float = 8) -> BoostedPruning:
     return pm.prune_boosted(fitted(kind), X[VALID], y[VALID], costs=PRICES, budget=budget, rounds=4)
 
 
+@pytest.mark.slow_cases("gradient boosting", "histograms", "lightgbm, numbers", "lightgbm")
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_pipeline_comes_back(kind: str) -> None:
     """It has the same steps and the model's own class; it predicts what the pruning does; the given pipeline is unchanged."""
@@ -146,6 +147,7 @@ def test_a_pipeline_comes_back(kind: str) -> None:
     assert (fitted(kind).predict(X[TEST]) == before).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["xgboost", "gradient boosting"])
 def test_the_same_as_pruning_the_last_step_at_the_prices_of_what_is_made(kind: str) -> None:
     """By hand: transform the rows; three columns are made from the city, four from the job, and then the numbers follow."""

@@ -60,6 +60,7 @@ close = st.integers(-6, 6).map(lambda k: 1.0 + k * 2.0**-26)  # nine to a float3
 shared = st.one_of(doubles, close, st.sampled_from([0.0, -0.0, np.inf, -np.inf, 1e300, -1e300, 3.5e38, float(LARGEST)]))
 
 
+@pytest.mark.slow
 @given(st.lists(shared, min_size=1, max_size=12), st.lists(shared, max_size=12))
 @example([-3.402823364973241e38], [])  # the lower neighbour of the lowest float32, not needed, overflowed
 @settings(max_examples=300, deadline=None)

@@ -104,6 +104,7 @@ HIST = HistGradientBoostingClassifier(max_iter=8, max_leaf_nodes=10).fit(models.
 TIES = {"xgboost": XGB, **LGB, "histograms": HIST}
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(TIES)))
 @settings(max_examples=80, deadline=None)
 def test_ties_zeros_nan_and_infinities(seed: int, kind: str) -> None:

@@ -113,6 +113,7 @@ def test_every_row_is_what_weakest_links_leave(seed: int, rounded: bool) -> None
     assert same_rows(path, [kept for _, kept in expected])
 
 
+@pytest.mark.slow
 @looped("seed", range(20))
 def test_deep_trees_are_decided_as_small_ones(seed: int) -> None:
     """With hundreds of splits, chains among them, where blocks swallow blocks and heaps are melded many times."""

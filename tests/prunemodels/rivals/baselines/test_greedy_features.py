@@ -88,6 +88,7 @@ def test_items_are_removed_with_all_features_that_need_them() -> None:
     assert (by_item.parameter_name, by_item.method) == ("items removed", "greedy item pruning")
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 10**9), rounded=st.booleans())
 def test_every_step_is_the_best_of_all(seed: int, rounded: bool) -> None:
@@ -98,6 +99,7 @@ def test_every_step_is_the_best_of_all(seed: int, rounded: bool) -> None:
         assert same_rows(greedy_feature_path(problem, by="item"), slowly(problem, "item"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_effects_of_more_units_than_a_word_has_bits(seed: int) -> None:
     """Of 150 features each has the effect that removing it has, on the whole forest and on what other removals left."""
@@ -158,6 +160,7 @@ def test_individual_hand_forest() -> None:
     assert (path.parameter_name, path.method) == ("lambda of one tree", "individual pruning")
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 10**9), rounded=st.booleans())
 def test_every_tree_is_at_its_smallest_optimum(seed: int, rounded: bool) -> None:
@@ -286,6 +289,7 @@ def hull_error(path: pm.PruningPath, cost: Fraction) -> Fraction:
     return cheap[1] + (dear[1] - cheap[1]) * (cost - cheap[0]) / (dear[0] - cheap[0])
 
 
+@pytest.mark.slow_cases("individual")
 @pytest.mark.parametrize("name", PATHS)
 def test_the_optimal_path_is_never_worse_at_the_same_cost(name: str) -> None:
     """At the cost of every row of every baseline, the optimal path's hull has no more of the trees' error, as fractions."""

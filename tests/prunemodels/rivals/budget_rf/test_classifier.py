@@ -197,6 +197,7 @@ def test_pairs_and_powers_are_admissible(measure: str, setting: dict[str, float]
                 assert after >= step - 1e-9
 
 
+@pytest.mark.slow
 def test_values_by_hand() -> None:
     """Each formula on counts that can be reckoned in the head."""
     assert impurity([2, 3, 4], "pairs") == 2 * 3 + 2 * 4 + 3 * 4

@@ -94,6 +94,7 @@ def least_max_cost(X: NDArray[Any], y: NDArray[Any], prices: NDArray[np.float64]
     return best(tuple(range(len(y))))
 
 
+@pytest.mark.slow_cases("pairs")
 @pytest.mark.parametrize("measure", ["pairs", "powers"])
 def test_theorem_2_2(measure: Any) -> None:
     """On binary features GreedyTree's max-cost is at most (log F(S) + 1) OPT(S), F scaled to 1 at its least; on 80 sets."""

@@ -218,6 +218,7 @@ def test_one_split_by_hand(engine: Any) -> None:
         assert model.booster_.trees_to_dataframe()["split_gain"][0] == pytest.approx(2 * (18 - 3.6))
 
 
+@pytest.mark.slow_cases("settings0-three-own", "settings1-three-own", "settings2-three-lightgbm", "settings2-three-own")
 @pytest.mark.parametrize("engine", ["lightgbm", "own"])
 @pytest.mark.parametrize("kind", ["numbers", "two", "three"])
 @pytest.mark.parametrize(
@@ -231,6 +232,7 @@ def test_every_split_is_the_best_and_gains_what_is_said(engine: Any, kind: str, 
     assert replay.checked >= 10
 
 
+@pytest.mark.slow_cases("three")
 @pytest.mark.parametrize("kind", ["numbers", "two", "three"])
 def test_what_only_the_own_engine_takes(kind: str) -> None:
     """Items that features share, items paid once, split prices by feature and weights, all at once: (12) and (13) hold."""

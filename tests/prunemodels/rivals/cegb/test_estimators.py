@@ -28,6 +28,7 @@ def fitted(kind: str, engine: Any = "own", **more: Any) -> tuple[Any, Any, Any]:
     return model.fit(X, y), X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "engine"), [("numbers", "own"), ("two", "lightgbm"), ("three", "lightgbm")])
 def test_it_can_be_pruned_afterwards(kind: str, engine: Any) -> None:
     """`prune_boosted` takes `forest_`, with the labels as they are: a budget is kept to; LightGBM gets a booster back."""

@@ -29,6 +29,7 @@ def cancer() -> tuple[pd.DataFrame, NDArray[Any]]:
     return X, np.where(y == 1, "benign", "malignant")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("means", ["paper", "shifted"])
 def test_the_papers_synthetic_data(means: str) -> None:
     """CSTC13 section 5.1: on new examples every one pays 12, two signs and the feature of its quadrant, at next to no error."""
@@ -63,6 +64,7 @@ def test_without_validation_the_training_loss_chooses_the_start() -> None:
     assert not np.array_equal(both.decision_function(X), alone[1 - best].decision_function(X))
 
 
+@pytest.mark.slow_cases("model0")
 @pytest.mark.parametrize("model", [CSTCClassifier(lam=0.003, **QUICK), ASTCClassifier(budget=8, **SMALL)])
 def test_costs_are_counted_along_the_path(model: Any, cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
     """Each row pays the features of the trees that the classifiers on its path use, each once, and each tree's evaluation."""
@@ -83,6 +85,7 @@ def test_costs_are_counted_along_the_path(model: Any, cancer: tuple[pd.DataFrame
     assert np.mean(model.predict(rows) == y[1::2]) > 0.85
 
 
+@pytest.mark.slow
 def test_predictions_need_only_what_was_paid_for(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
     """Scrambling all columns that a row's path does not buy changes neither its prediction nor its cost."""
     X, y = cancer

@@ -160,6 +160,7 @@ def test_the_direction_is_that_of_most_variance() -> None:
     assert principal_direction(np.ones((4, 2)), np.ones(4)).tolist() == [1.0, 0.0]
 
 
+@pytest.mark.slow
 def test_two_outputs_that_mirror_each_other_are_one() -> None:
     """Labels (y, -y) / sqrt 2 have the losses of y alone, and branch by their difference: two classes need only one output."""
     loss = random_loss(15)

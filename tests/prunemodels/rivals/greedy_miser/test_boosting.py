@@ -28,6 +28,7 @@ def small(**settings: Any) -> GreedyMiserRegressor:
     return GreedyMiserRegressor(**{"n_estimators": 12, "max_depth": 3, "learning_rate": 0.3} | settings)
 
 
+@pytest.mark.slow_cases("weight1")
 @pytest.mark.parametrize("weight", [None, RNG.integers(1, 5, 90).astype(float)])
 def test_without_prices_it_is_gradient_boosting(weight: Any) -> None:
     """At lambda 0 it predicts what scikit-learn's exact gradient boosting predicts, rounding apart, with weights or without."""

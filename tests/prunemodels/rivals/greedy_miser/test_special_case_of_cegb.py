@@ -68,6 +68,7 @@ def oldest_first(worth: NDArray[np.float64], lam: float, purchases: ModelItems, 
         purchases.buy(int(chosen[k]))
 
 
+@pytest.mark.slow
 @looped("seed", range(12))
 @looped("lam", [0.0, 0.003, 0.02, 0.1])
 def test_so_limited_cegb_grows_the_trees_of_greedy_miser(seed: int, lam: float) -> None:
@@ -86,6 +87,7 @@ def test_so_limited_cegb_grows_the_trees_of_greedy_miser(seed: int, lam: float) 
     np.testing.assert_allclose(miser.predict(X), boosted.predict(X), atol=1e-9)
 
 
+@pytest.mark.slow
 @looped("seed", range(12))
 def test_without_prices_the_order_does_not_matter(seed: int) -> None:
     """At lambda 0, and where a single feature is bought, nothing has to be patched."""

@@ -48,6 +48,7 @@ def test_array_parts_are_all_rows_in_order() -> None:
             array_parts(X, n_parts)
 
 
+@pytest.mark.slow_cases("1")
 @pytest.mark.parametrize("n_parts", [1, 2, 3, 7])
 def test_a_parquet_file_is_read_in_parts(n_parts: int, tmp_path: Path) -> None:
     """Row groups go to the parts in order and about evenly; the answer is that of the array, weights included."""

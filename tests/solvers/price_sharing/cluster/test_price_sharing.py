@@ -58,6 +58,7 @@ def assert_as_whole(problem: PruningProblem, found: ShardedSolution, lam: float,
         assert found.status is Status.OPTIMAL
 
 
+@pytest.mark.slow
 @looped("seed", range(16))
 def test_parted_rows_have_the_optimum_of_the_whole(seed: int) -> None:
     """Pruning, value and bound are the whole's, for both extreme optima, with all that an instance can have, real errors too."""
@@ -104,6 +105,7 @@ def test_whole_charges_never_exceed_the_prices(seed: int, in_parts: bool) -> Non
             assert spread > 100 or charged[k] >= share * (1 - Fraction(1, 2**40)) - (4 if in_parts else 1)
 
 
+@pytest.mark.slow
 def test_a_worker_may_be_lost_at_any_call() -> None:
     """Whichever worker is lost, at whatever call: it is rebuilt, the call repeated, and the answer the same."""
     problem, lam = instance("iris"), lambdas("iris")[2]

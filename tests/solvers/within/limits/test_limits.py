@@ -238,6 +238,7 @@ def test_a_price_that_does_not_fit_is_rounded_down() -> None:
     assert limit == MOST - 1 + 0.5  # the sum is scaled to MOST, so the budget is a hair below
 
 
+@pytest.mark.slow_cases("0-1e-07", "0-1e-08", "1-1e-06", "1-1e-07", "1-1e-08")
 @pytest.mark.parametrize("evaluation", [1e-8, 1e-7, 1e-6])
 @pytest.mark.parametrize("seed", range(3))
 def test_small_prices_at_exact_budgets(seed: int, evaluation: float) -> None:
