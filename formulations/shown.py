@@ -117,6 +117,18 @@ def row_of(source: str, i: int) -> str:
     return f"{source}, row {i + 1:,}"
 
 
+def same_but_case(name: str) -> str:
+    """A name without case, blanks, hyphens and underscores: names that are equal here were probably meant to be the same."""
+    return "".join(letter for letter in name.casefold() if not letter.isspace() and letter not in "-_")
+
+
+def probably_meant(absent: Sequence[str], there: Sequence[str]) -> str:
+    """The end of a message on absent names, with the names that differ from them in case and blanks alone; empty without any."""
+    alike = {same_but_case(name): name for name in there if name not in absent}
+    pairs = [f"{alike[same_but_case(name)]!r} for {name!r}" for name in absent if same_but_case(name) in alike]
+    return f"; perhaps it says {', '.join(pairs[:6])}{', ...' * (len(pairs) > 6)}" if pairs else ""
+
+
 def cell(value: object) -> str:
     """A cell or the label of a row in a message: 7, not ``np.int64(7)``."""
     return repr(value.item() if hasattr(value, "dtype") and hasattr(value, "item") else value)

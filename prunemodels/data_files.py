@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from formulations.errors import BrokenFileError, InvalidInputError, MissingPackageError
 from formulations.extras import package
 from formulations.instance.routing import as_rows
-from formulations.shown import row_of
+from formulations.shown import probably_meant, row_of
 from prunemodels.files.csv_tables import check_header, read_csv, reading_table
 from prunemodels.written_numbers import Marks, read_numbers, without_missing_words
 
@@ -228,9 +228,10 @@ def take_columns(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.D
     """The named columns, in that order, as they are."""
     absent = [n for n in names if n not in table.columns]
     if absent:
+        columns = f"column{'s' * (len(absent) > 1)} {shown(absent)}"
+        there = [str(name) for name in table.columns]
         raise InvalidInputError(
-            f"{source} lacks the column {absent[0]!r} that the forest was trained on ({len(absent)} missing); "
-            f"it has {shown(table.columns)}"
+            f"{source} lacks the {columns} that the model was trained on; it has {shown(there)}{probably_meant(absent, there)}"
         )
     return table.loc[:, list(names)]
 

@@ -233,6 +233,27 @@ forest FOREST    {MODEL}{BOOSTED}
 """,
             "evaluate model.json --data test.csv --label y --costs prices.csv",
         ),
+        "predict": Command(
+            "answers of a model or cascade for new rows: class, probabilities, what is bought and paid",
+            "predict:predict_command",
+            f"""
+forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOOSTED}
+--data FILE!      the rows to answer {TABLE}, with the columns of training
+--costs FILE|NUMBER  {COSTS} (default: those that the
+    model was pruned with; a cascade has its own)
+--evaluation-cost A:amount=0  price of evaluating one split (default: 0)
+--budget B:amount  of a cascade: the policy within this mean cost
+--unknown-as-missing  words that training did not know count as missing; else they are refused
+--keep A,B,...:names  columns of --data that stand before the answers, such as identifiers
+--ignore A,B,...:names  columns of --data that are no features, for a model without names of columns
+{DECIMAL}
+{TRUST}
+--out FILE.csv!   the answers, a row for each of --data
+""",
+            "predict cheap.skops --data new.csv --keep patient_id --out answers.csv",
+            "Predict rows without labels. The file has the class or number, the probability of each class, what the row pays, "
+            "what it buys in which order, and the stage at which a cascade stops.",
+        ),
         "prune": Command(
             "prune a forest or boosted model to a budget or for a price of cost, and save it",
             "prune:prune_command",

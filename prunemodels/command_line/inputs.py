@@ -132,23 +132,20 @@ def _renamed(y: NDArray[Any], names: Mapping[str, str], file: str) -> NDArray[An
     return np.array([new.get(label, label) for label in y.tolist()])
 
 
-def read_examples(args: argparse.Namespace, option: str, model: TreeModel | Cascade, *, weighted: bool = True) -> Examples:
-    """Read a table for a model: columns are found by name where the model knows names, else by position.
+def read_examples(
+    args: argparse.Namespace, option: str, model: TreeModel | Cascade, *, weighted: bool = True, table: Examples | None = None
+) -> Examples:
+    """Read a table for a model, unless `table` is it: columns are found by name where the model knows names, else by position.
 
     Where `weighted`, each row stands for as many as its weight says, if ``--weights`` names a column.
     """
     label, weights = args.label, args.weights if weighted else None
-    table = read_labelled(args, option, label, weights)
+    table = read_labelled(args, option, label, weights) if table is None else table
     with errors_naming(option):
-        if isinstance(model, Cascade):  # a user's own stages may not say how many features they read
-            kind, words, n_columns = "cascade", reads_raw_columns(model), getattr(model, "n_features_in_", len(table.names))
-            named = tuple(map(str, getattr(model, "feature_names_in_", ())))
-            for name, column in (("--label", label), ("--weights", weights)):
-                if column in named:
-                    raise InvalidInputError(f"{name}: the cascade reads the column {column!r}; name another")
-        else:
-            kind, words, n_columns = "forest" if model.forest is None else "model", model.reads_words, model.n_columns
-            named = tuple(model.spelled_as(list(table.names)).columns_by_name or ())
+        kind, words, n_columns, named = columns_read(model, table.names)
+        for name, column in (("--label", label), ("--weights", weights)):
+            if isinstance(model, Cascade) and column in named:
+                raise InvalidInputError(f"{name}: the cascade reads the column {column!r}; name another")
         names = named or table.names
         if len(names) != n_columns and not named:
             remedy = "leave out with --ignore those that are no features" if label else "name the label column with --label"
@@ -164,6 +161,18 @@ def read_examples(args: argparse.Namespace, option: str, model: TreeModel | Casc
     X = features if named else features.to_numpy()
     unused = tuple(c for c in table.X.columns if c not in {*names, label, weights})
     return replace(table, X=X, names=names, ignored=unused)
+
+
+def columns_read(model: TreeModel | Cascade, there: tuple[str, ...]) -> tuple[str, bool, int, tuple[str, ...]]:
+    """What a model is called, whether its columns may hold words, their number, and their names, empty without any.
+
+    `there`: the columns of a table, whose number stands for that of a cascade that does not know its own.
+    """
+    if isinstance(model, Cascade):  # a user's own stages may not say how many features they read
+        named = tuple(map(str, getattr(model, "feature_names_in_", ())))
+        return "cascade", reads_raw_columns(model), getattr(model, "n_features_in_", len(there)), named
+    named = tuple(model.spelled_as(list(there)).columns_by_name or ())
+    return "forest" if model.forest is None else "model", model.reads_words, model.n_columns, named
 
 
 def _check_labels(y: NDArray[Any], model: TreeModel, kind: str, file: str) -> None:

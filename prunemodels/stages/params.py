@@ -26,6 +26,7 @@ class StageParams:
 
     # Tables, see `prunemodels.stages.table_preparation` and `prunemodels.stages.raw_tables`.
     fewest_rows_of_level: int = 5  # a level of a category with fewer training rows is rare
+    most_rare_words: int = 1_000  # rare levels that a model keeps by name; a column with more of them holds free text
     most_one_hot: int = 64  # largest number of levels of a column for linear models
     most_bins: int = 255  # largest number of levels of a column for other models: what scikit-learn's histograms take
     few_rows: int = 2_000  # below this number of rows boosting takes small trees

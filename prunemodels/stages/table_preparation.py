@@ -65,6 +65,8 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for each column the levels with a place of their own; none but for categories.
     rare_
         for each column whether the other levels share a place.
+    rare_words_
+        for each column the levels that training saw beside `levels_`; None where they are too many to be a list of words.
     made_from_
         that each column is made from itself alone, for the prices of a pipeline's raw columns.
     """
@@ -72,6 +74,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     kinds_: list[str]
     levels_: list[list[str]]
     rare_: list[bool]
+    rare_words_: list[list[str] | None]
     made_from_: dict[str, list[str]]
 
     def __init__(self, most_levels: int = PARAMS.most_bins) -> None:
@@ -81,18 +84,20 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Learn the columns' kinds and levels."""
         del y
         table = _as_table(validate_data(self, X, skip_check_array=True))
-        self.kinds_, self.levels_, self.rare_ = [], [], []
+        self.kinds_, self.levels_, self.rare_, self.rare_words_ = [], [], [], []
         for name, column in table.items():
-            kind, levels, rare = kind_of(column, name), [], False
+            kind, levels, rare, others = kind_of(column, name), list[str](), False, list[str]()
             if kind == "category":
                 counts = pd.Series(level_words(column)).value_counts()
                 ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
                 levels = [str(level) for level, rows in ordered if rows >= PARAMS.fewest_rows_of_level]
                 if len(levels) > self.most_levels or len(levels) < len(ordered):
                     levels, rare = levels[: self.most_levels - 1], True
+                    others = sorted({str(level) for level, _ in ordered} - {*levels})
             self.kinds_.append("empty" if kind != "category" and column.isna().all() else kind)
             self.levels_.append(levels)
             self.rare_.append(rare)
+            self.rare_words_.append(others if len(others) <= PARAMS.most_rare_words else None)
         self.made_from_ = {str(name): [str(name)] for name in table.columns}
         return self
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from prunemodels import evaluate, load_cascade, load_forest
 from prunemodels.command_line.cli import main
 
 MODELS = ("forest", "boosted", "pruned", "cheap boosted")
@@ -81,6 +84,10 @@ TRIED = {
         for name in CASCADES
     },
     **{f"check {name}": ["check", "exits", SAVED[name]] for name in CASCADES},
+    **{
+        f"predict {name}": ["predict", SAVED[name], "--data", "all.csv", "--out", "again.csv", "--force"]
+        for name in MODELS + CASCADES
+    },
     "check path": ["check", "path", SAVED["forest"], *PRICED, "--table", "path.csv"],
     "compare": ["compare", SAVED["forest"], *PRICED, "--lam", "0.05", "--solvers", "min_cut,price_sharing"],
     "check tu": ["check", "tu", "program.mps"],
@@ -98,6 +105,29 @@ def test_a_command_takes_what_another_one_wrote(name: str, folder: Path, monkeyp
         page = (folder / "page.html").read_text(encoding="utf-8")
         assert "IndexError" not in page
         assert "x0" not in page.replace("0x0", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS + CASCADES)
+def test_predict_says_what_calling_gives(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers, probabilities, costs and stages in the file are those of the object in memory."""
+    monkeypatch.chdir(folder)
+    rows = pd.read_csv("all.csv")
+    X = rows[["w", "a", "b"]]
+    assert main(["predict", SAVED[name], "--data", "all.csv", "--keep", "y", "--out", "said.csv", "--force", "--quiet"]) == 0
+    said = pd.read_csv("said.csv")
+    model: Any = load_cascade(SAVED[name]) if name in CASCADES else load_forest(SAVED[name])
+    assert said.y.tolist() == rows.y.tolist()
+    assert said.answer.tolist() == model.predict(X).tolist()
+    assert said[["probability of ill", "probability of well"]].to_numpy() == pytest.approx(model.predict_proba(X), rel=1e-14)
+    if name in CASCADES:
+        assert said.cost.to_numpy() == pytest.approx(model.prediction_cost(X), rel=1e-14)
+        assert said.stage.tolist() == model.stop_stages(X).tolist()
+    prices = {"w": 1, "a": 10, "b": 100}
+    items = [re.findall(r"(?:^|: |, )([wab])\b", text if isinstance(text, str) else "") for text in said.bought]
+    if "cost" in said.columns:
+        assert said.cost.tolist() == [sum(prices[item] for item in some) for some in items]
+    assert said.cost.mean() == pytest.approx(evaluate(model, X, rows.y).cost) if "cost" in said.columns else name in MODELS
 
 
 @pytest.mark.slow
