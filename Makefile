@@ -1,6 +1,6 @@
 # make demo      install into .venv and run the main job on data that scikit-learn ships
 # make test      install into .venv, lint, check types, run all quick tests
-# make test-slow the tests that take minutes (real data, five seeds)
+# make test-slow all tests that are left out there; PART=2/3: the second of three parts, by the names of files
 # make test-versions  what reads, prunes, saves and fits forests, with each version of scikit-learn that pyproject.toml allows
 # make test-pythons  the quick tests with each version of Python; PYTHONS="python3.12 /path/to/python3.14": others
 # make wheel     sdist and wheel: dist/
@@ -41,7 +41,7 @@ test: lint types
 	$(BIN)/python -m pytest
 
 test-slow: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m slow
+	HYPOTHESIS_PROFILE=$(or $(HYPOTHESIS_PROFILE),explore) $(BIN)/python -m pytest -m slow $(if $(PART),--part $(PART))
 
 # Each version tests itself and saves forests; then each loads what all have saved. An old scikit-learn warns of new SciPy.
 test-versions: $(SKLEARN:%=$(VERSIONS)/%/.installed)

@@ -1,7 +1,9 @@
 """What holds for all tests."""
 
 import os
+import re
 import signal
+import zlib
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -23,10 +25,28 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: Any) -> None:
+    """``--part k/n``, which `make test-slow PART=k/n` gives."""
+    parser.addoption("--part", metavar="k/n", help="the k-th of n parts of the tests; whole files, by their names")
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what -m says
-def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """Mark the cases of a test as slow that its marker `slow_cases` names, by the ids of its parameters."""
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    """Mark the cases that `slow_cases` names, by the ids of their parameters; leave out the files of other parts."""
     for item in items:
         case = item.name.partition("[")[2][:-1]
         if any(fnmatchcase(case, pattern) for mark in item.iter_markers("slow_cases") for pattern in mark.args):
             item.add_marker(pytest.mark.slow)
+    if config.option.part is not None:
+        part, parts = part_of(config.option.part)
+        others = [item for item in items if zlib.crc32(item.nodeid.partition("::")[0].encode()) % parts != part - 1]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in {*others}]
+
+
+def part_of(text: str) -> tuple[int, int]:
+    """``2/3`` as (2, 3)."""
+    numbers = re.fullmatch(r"(\d+)/(\d+)", text)
+    if numbers is None or not 1 <= int(numbers[1]) <= int(numbers[2]):
+        raise pytest.UsageError(f"--part {text}: name the k-th of n parts, as in --part 1/3")
+    return int(numbers[1]), int(numbers[2])
