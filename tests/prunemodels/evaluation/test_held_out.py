@@ -204,8 +204,7 @@ def tolerance(confidence: float) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["betting", "bernstein", "hoeffding"])
-@pytest.mark.parametrize("n", [20, 150])
+@pytest.mark.parametrize(("method", "n"), [("betting", 20), ("bernstein", 150), ("hoeffding", 20)])
 def test_a_fixed_path_is_certified_as_often_as_stated(method: Method, n: int) -> None:
     """Rows that chose too dear a pruning: over 200 certifying samples the one taken meets the budget in 80 % or more."""
     p = worst_case()

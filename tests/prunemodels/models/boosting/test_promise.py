@@ -86,12 +86,11 @@ def check(library: str, kind: str, seed: int, priced_by: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the budget:RuntimeWarning")
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("priced_by", ["unit", "weighted", "shared"])
+@pytest.mark.parametrize(("seed", "priced_by"), [(0, "unit"), (1, "weighted"), (2, "shared")])
 @pytest.mark.parametrize("kind", ["two", "three", "numbers"])
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm", "cegb"])
 def test_never_worse_on_many_models(library: str, kind: str, priced_by: str, seed: int) -> None:
-    """For 162 models: three libraries, three losses, plain prices, weights, shared items with one that is paid once for all."""
+    """For 27 models: three libraries, three losses, plain prices, weights, shared items with one that is paid once for all."""
     check(library, kind, seed, priced_by)
 
 
