@@ -175,6 +175,20 @@ class CostItems:
             raise InvalidInputError(f"costs has prices for {self.n_features} features, the forest was trained on {n_features}")
 
     @checked
+    def of_features(self, features: Sequence[int]) -> CostItems:
+        """The items of some features, in that order; items that none of them needs are left out."""
+        needs = [self.needs[f] for f in features]
+        used = sorted({m for items in needs for m in items})
+        place = {m: k for k, m in enumerate(used)}
+        return replace(
+            self,
+            names=tuple(self.names[m] for m in used),
+            prices=tuple(self.prices[m] for m in used),
+            needs=tuple(tuple(place[m] for m in items) for items in needs),
+            once=None if self.once is None else tuple(self.once[m] for m in used),
+            currencies={name: tuple(of[m] for m in used) for name, of in (self.currencies or {}).items()} or None,
+        )
+
     def of_made(self, sources: Sequence[Sequence[int]]) -> CostItems:
         """The prices of features that are made from columns with these prices.
 

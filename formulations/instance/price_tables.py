@@ -11,6 +11,10 @@ import pandas as pd
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
+from formulations.shown import probably_meant
+
+MOST_NAMED = 12
+"""Most features without a price that a message names."""
 
 CURRENCY = "cost_"
 """Columns whose names begin so hold amounts of further currencies."""
@@ -81,6 +85,26 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str] | None = None) ->
     for column in (str(c) for c in table.columns if str(c).startswith(CURRENCY)):
         items = items.with_currency(column.removeprefix(CURRENCY), _amounts(table, column))
     return items
+
+
+def items_from_list(table: pd.DataFrame, names: Sequence[str]) -> tuple[CostItems, list[str]]:
+    """The items of the named features from a list that may price others, too; and the features that it prices besides.
+
+    Items of others count where a named feature needs them, see `items_from_table`. A feature without a price is refused.
+    """
+    if not {"feature", "cost"} <= {*table.columns} or table["feature"].isna().any():
+        return items_from_table(table, names), []
+    table = table.astype({"feature": str})
+    listed = list(dict.fromkeys(table["feature"]))
+    there, others = {*listed}, [feature for feature in listed if feature not in {*names}]
+    check_priced([name for name in names if name in there], names, there=others)
+    needed = _needed(table, listed)
+    more = {other for name in names for other in needed[name]}
+    while (further := {other for name in more for other in needed[name]} - more) != set():
+        more |= further
+    every = [*names, *(other for other in others if other in more)]
+    items = items_from_table(table[table["feature"].isin(every)], every)
+    return items.of_features(range(len(names))), others
 
 
 def _amounts(table: pd.DataFrame, column: str) -> dict[str, Price]:
@@ -160,15 +184,19 @@ def _filled(cell: Any) -> bool:
     return not pd.isna(cell) and str(cell).strip() != ""
 
 
-def check_priced(given: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse prices for features that do not exist, and features without a price."""
+def check_priced(given: Sequence[str], names: Sequence[str], *, there: Sequence[str] = ()) -> None:
+    """Refuse prices for features that do not exist, and features without a price; `there` are other names that have prices."""
     known = set(names)
     unknown = [n for n in given if n not in known]
-    if unknown:
-        raise InvalidInputError(f"costs has a price for {unknown[0]!r}, and there is no such feature; there are {_shown(names)}")
     absent = [n for n in names if n not in set(given)]
+    meant = probably_meant(absent, [*unknown, *there])
+    if unknown:
+        raise InvalidInputError(
+            f"costs has a price for {unknown[0]!r}, and there is no such feature; there are {_shown(names)}{meant}"
+        )
     if absent:
-        raise InvalidInputError(f"costs has no price for {absent[0]!r} ({len(absent)} missing); write 0 for a free feature")
+        listed = ", ".join(map(repr, absent[:MOST_NAMED])) + ", ..." * (len(absent) > MOST_NAMED)
+        raise InvalidInputError(f"costs has no price for {listed} ({len(absent)} missing){meant}; write 0 for a free feature")
 
 
 def _shown(names: Sequence[str]) -> str:

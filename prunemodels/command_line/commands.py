@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from formulations.programs.formulation import AS_ARRAYS
 
-INPUTS = ("forest", "cascade", "pruned", "data", "costs", "train", "error_data", "held_out", "table", "certificate")
+INPUTS = ("forest", "cascade", "pruned", "against", "data", "costs", "train", "error_data", "held_out", "table", "certificate")
 """Arguments that name input files, which no command overwrites."""
 
 SHELLS = {
@@ -65,6 +65,14 @@ PRICES = f"""
 {TRUST}
 {COLUMNS.strip()}
 """
+
+
+OWN_PRICES = f"""
+--costs FILE|NUMBER           {COSTS} (default: those
+    that the model was pruned with; a cascade has its own)
+--evaluation-cost A:amount=0  price of evaluating one split (default: 0)
+--budget B:amount             of a cascade: the policy within this mean cost
+""".strip()
 
 
 def inputs(model: str = f"forest FOREST  {MODEL}", *, need: str = "!", boosted: bool = False) -> str:
@@ -220,18 +228,24 @@ TASKS: dict[str, dict[str, Command]] = {
             "with the model, which takes tables like --data from then on.",
         ),
         "evaluate": Command(
-            "what a forest or boosted model costs and how it errs on labelled examples",
-            "judge:evaluate_command",
+            "what a model or cascade costs and how it errs on labelled examples, also against another",
+            "evaluate:evaluate_command",
             f"""
-forest FOREST    {MODEL}{BOOSTED}
+forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOOSTED}
+--against FILE   another model or cascade, compared on the same examples
 # examples and prices
 --data FILE!     labelled examples, preferably kept apart {TABLE}
 --label COLUMN!  the label column of --data
-{PRICES.strip().replace("?", "!")}
+{OWN_PRICES}
+{DECIMAL}
+--ignore A,B,...:names      columns of the tables that are no features, such as identifiers
+--map-labels PAIRS:pairs    labels of the tables by those of the model, e.g. 1=0,2=1
+{WEIGHTS}
+{TRUST}
 {LIMIT}
 {POSITIVE}
 """,
-            "evaluate model.json --data test.csv --label y --costs prices.csv",
+            "evaluate cheap.skops --data test.csv --label y --against forest.skops --costs prices.csv",
         ),
         "predict": Command(
             "answers of a model or cascade for new rows: class, probabilities, what is bought and paid",
@@ -239,10 +253,7 @@ forest FOREST    {MODEL}{BOOSTED}
             f"""
 forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOOSTED}
 --data FILE!      the rows to answer {TABLE}, with the columns of training
---costs FILE|NUMBER  {COSTS} (default: those that the
-    model was pruned with; a cascade has its own)
---evaluation-cost A:amount=0  price of evaluating one split (default: 0)
---budget B:amount  of a cascade: the policy within this mean cost
+{OWN_PRICES}
 --unknown-as-missing  words that training did not know count as missing; else they are refused
 --keep A,B,...:names  columns of --data that stand before the answers, such as identifiers
 --ignore A,B,...:names  columns of --data that are no features, for a model without names of columns

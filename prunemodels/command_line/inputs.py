@@ -22,10 +22,11 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.limit import Limit
 from formulations.instance.node_errors import NodeErrors
-from formulations.instance.price_tables import items_from_table
+from formulations.instance.price_tables import items_from_list
 from formulations.instance.problem import PruningProblem
-from formulations.shown import row_of
+from formulations.shown import probably_meant, row_of
 from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.cascade_files import holds_cascade, load_cascade
 from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES, errors_naming, option_of, shows_progress
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import model_name
@@ -35,7 +36,8 @@ from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, 
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.problems import problem_of
 from prunemodels.models.forests.reading import ReadForest
-from prunemodels.models.tree_model import TreeModel
+from prunemodels.models.tree_model import TreeModel, tree_model_of
+from prunemodels.stages.prices import check_same_prices
 from prunemodels.stages.raw_tables import identifiers, reads_raw_columns
 from prunemodels.written_numbers import Marks
 from solvers import pruning_path
@@ -209,29 +211,50 @@ def read_costs(args: argparse.Namespace, data: Examples) -> CostItems:
             table, told = read_prices(given, marks_of(args))
             args.told += told
             if "feature" in table.columns:
-                _check_unpriced(args, {*table["feature"].astype(str)}, data)
-            return items_from_table(table, names)
+                _check_unpriced(args, table, data)
+            items, others = items_from_list(table, names)
+            if others:
+                priced = "price is" if len(others) == 1 else "prices are"
+                args.told.append(f"{given}: {len(others):,} {priced} of no column here: {shown(others, SETTINGS.most_names)}")
+            return items
         if "_" in given:
             raise InvalidInputError(f"{NOT_WITH_UNDERSCORES}; write {given.replace('_', '')}")
         return CostItems.plain([uniform] * len(names), names)
 
 
-def _check_unpriced(args: argparse.Namespace, priced: set[str], data: Examples) -> None:
-    """Refuse columns without a price by name, identifiers first, with the option that leaves them out."""
+def costs_for(args: argparse.Namespace, model: TreeModel | Cascade, data: Examples, file: str) -> CostItems | None:
+    """The prices of ``--costs`` for the model of a file; None where it has its own. A cascade's own must be the same."""
+    if args.costs is None:
+        if not isinstance(model, Cascade) and model.priced(None, 0)[0] is None:
+            raise InvalidInputError(f"--costs is missing: {file} was not pruned with prices; {PRICES_NEEDED}")
+        return None
+    if not isinstance(model, Cascade):
+        return read_costs(args, data)
+    with errors_naming(f"--costs {args.costs}"):
+        check_same_prices(model.stages_, data.names, read_costs(args, data), args.evaluation_cost)
+    return None
+
+
+PRICES_NEEDED = "give a table with the columns feature,cost, or one price for all"
+
+
+def _check_unpriced(args: argparse.Namespace, table: pd.DataFrame, data: Examples) -> None:
+    """Refuse columns without a price, all by name, identifiers first, with the option that leaves them out."""
+    priced = {*table["feature"].astype(str)}
     missing = [name for name in data.names if name not in priced]
-    if not missing or not priced <= {*data.names}:
+    if not missing:
         return
     found = [name for name in identifiers(data.X) if name in missing] if isinstance(data.X, pd.DataFrame) else []
     trained = getattr(args, "forest", None) is not None
     leave_out = f"{'train the model again' if trained else 'leave it out'} with --ignore {','.join(found or missing)}"
+    meant = probably_meant(missing, sorted(priced))
     if found:
-        raise InvalidInputError(
-            f"there is no price for {found[0]!r}, which has another value in nearly each row and looks like an identifier; "
-            f"{leave_out}, or give it a price"
-        )
-    if not trained:
-        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        raise InvalidInputError(f"there is no price for {missing[0]!r}{more}; {leave_out}, or write a price, 0 if it is free")
+        looks = "has another value in nearly each row and looks like an identifier"
+        others = [name for name in missing if name not in found]
+        more = f"; {shown(others)} {'has' if len(others) == 1 else 'have'} no price either{meant}" if others else ""
+        raise InvalidInputError(f"there is no price for {shown(found)}, which {looks}; {leave_out}, or give it a price{more}")
+    remedy = "write a price, 0 if it is free" if trained else f"{leave_out}, or write a price, 0 if it is free"
+    raise InvalidInputError(f"there is no price for {shown(missing)}{meant}; {remedy}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,6 +360,16 @@ def read_model_file(args: argparse.Namespace) -> Any:
     """The model that the first argument names."""
     with errors_naming("FOREST"):
         return load_forest(args.forest, trust_pickle=args.trust_pickle)
+
+
+def read_any_model(args: argparse.Namespace, file: str, option: str = "FOREST|CASCADE") -> TreeModel | Cascade:
+    """The model of a file that an option names, or the cascade with the policy that ``--budget`` chooses."""
+    with errors_naming(option):
+        if not holds_cascade(file, trust_pickle=args.trust_pickle):
+            return tree_model_of(load_forest(file, trust_pickle=args.trust_pickle))
+        cascade: Cascade = load_cascade(file, trust_pickle=args.trust_pickle)
+    with errors_naming("--budget"):
+        return cascade if args.budget is None else cascade.at_cost(args.budget)
 
 
 def path_of(args: argparse.Namespace, instance: Instance) -> PruningPath:

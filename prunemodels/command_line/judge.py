@@ -1,10 +1,10 @@
-"""The commands ``train`` and ``evaluate``: a model is fitted to a table; what a model costs and how it errs on examples."""
+"""The command ``train``: a model is fitted to a table; and how commands judge models on examples."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,63 +20,41 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
-from formulations.instance.tree_loss import usual_loss
+from formulations.instance.tree_loss import TreeLoss, usual_loss
+from prunemodels.cascades.cascade import Cascade
 from prunemodels.command_line.inputs import (
     PRINTS,
     Examples,
     check_held_out_file,
     fingerprints,
     hints_on_rows,
-    read_costs,
-    read_examples,
     read_labelled,
-    read_model_file,
 )
 from prunemodels.command_line.parsing import errors_naming, reserve
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import shown, take_any_features
-from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.models.forests.labels import losses_of
 from prunemodels.models.tree_model import TreeModel, tree_model_of
 from prunemodels.stages.raw_tables import codes, identifiers, is_numeric
 from prunemodels.stages.table_preparation import prepared
-from prunemodels.statements.by_class import ByClass, by_class
+from prunemodels.statements.by_class import NAMES, ByClass, by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import MeanInterval
-from prunemodels.statements.wording import budget_verdict, error, is_overrun, limit_uses
+from prunemodels.statements.wording import budget_verdict, error, is_overrun
 
 DEPTHS = {"forest": 8, "boosted": 4}
 
 
-def evaluate_command(args: argparse.Namespace) -> Summary:
-    """``prunemodels evaluate``: cost, loss and error of a model in a file."""
-    with errors_naming("FOREST"):
-        model = tree_model_of(read_model_file(args))
-    data = read_examples(args, "--data", model)
-    costs = read_costs(args, data)
-    prices: Any = {"costs": costs, "evaluation_cost": args.evaluation_cost, "sample_weight": data.weights}
-    found = evaluate(model, data.X, data.y, **prices)
-    if args.limit:
-        with errors_naming("--limit"):
-            found = replace(found, uses=limit_uses(model.usage(data.X, **prices), model.ensemble.is_split, args.limit))
-    weights = np.ones(len(data.X)) if data.weights is None else data.weights
-    seen = class_by_class(args, model.classes, data.y, [model.predict(data.X)], weights)
-    record = model_record(args, model)
-    title = f"{args.forest}: {record['model']} of {record['trees']} trees, on {data.told}"
-    hints = hints_on_rows(None, data)
-    lines: list[str | Line] = [card_of(found, title), "", *class_lines(seen)]
-    warnings = () if seen is None else seen.first
-    record |= {"figures": found, "classes": seen}
-    return Summary(record, lines, ignored=data.ignored, hints=hints, warnings=warnings)
-
-
-def class_by_class(args: argparse.Namespace, classes: Any, y: Any, said: Sequence[Any], weights: Any) -> ByClass | None:
+def class_by_class(
+    args: argparse.Namespace, classes: Any, y: Any, said: Sequence[Any], weights: Any, names: tuple[str, str] = NAMES
+) -> ByClass | None:
     """What one model, or one before and one after, says of examples class by class; None for numbers."""
     at = weights > 0
     with errors_naming("--positive"):
-        return by_class(classes, y[at], [answers[at] for answers in said], weights[at], SETTINGS.confidence, args.positive)
+        seen = [answers[at] for answers in said]
+        return by_class(classes, y[at], seen, weights[at], SETTINGS.confidence, args.positive, names)
 
 
 def class_lines(seen: ByClass | None) -> list[str | Line]:
@@ -100,18 +78,49 @@ def model_record(args: argparse.Namespace, model: TreeModel) -> dict[str, Any]:
     return {"forest": args.forest, "model": model_name(model.model), "trees": model.ensemble.n_trees, "data": args.data}
 
 
-def changed(args: argparse.Namespace, before: TreeModel, after: TreeModel, rows: Examples, costs: Any) -> HeldOutChange:
-    """What a model and its pruning cost, and how they err, on some examples, by weight."""
-    evaluation_cost = args.evaluation_cost
-    weights = np.ones(len(rows.X)) if rows.weights is None else rows.weights
-    paid, losses, said, at = [], [], [], weights > 0
-    for model in (before, after):
-        usage, splits = model.usage(rows.X, costs, rows.weights, evaluation_cost), model.ensemble.is_split
-        paid.append(SampleCost.of(usage, splits))
-        said.append(model.predict(rows.X))
-        losses.append(losses_of(model.classes, said[-1], rows.y)[at])
-    pairs, judged = ((paid[0], paid[1]), (losses[0], losses[1])), class_by_class(args, before.classes, rows.y, said, weights)
-    return change_of(*pairs, weights[at], SETTINGS.confidence, loss=usual_loss(before.task), classes=judged)
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """What a model pays for examples, how it errs, and what it says: figures of examples of positive weight."""
+
+    cost: SampleCost
+    losses: NDArray[np.float64]
+    said: NDArray[Any]  # of all examples
+    loss: TreeLoss  # what the losses are
+
+
+def answered(args: argparse.Namespace, model: TreeModel | Cascade, rows: Examples, costs: Any) -> Answered:
+    """What a model or a cascade answers for examples, by weight."""
+    at, said = weights_of(rows) > 0, model.predict(rows.X)
+    if isinstance(model, Cascade):
+        loss = usual_loss(model.stages_.task)
+        once = float(model.stages_.once[model.policy_.last_stage])
+        cost = SampleCost(model.prediction_cost(rows.X)[at], once)
+    else:
+        loss = usual_loss(model.task) if model.forest is not None else model.ensemble.loss
+        usage = model.usage(rows.X, costs, rows.weights, args.evaluation_cost)
+        cost = SampleCost.of(usage, model.ensemble.is_split)
+    return Answered(cost, losses_of(classes_of(model), said, rows.y, loss=loss)[at], said, loss)
+
+
+def classes_of(model: TreeModel | Cascade) -> NDArray[Any] | None:
+    """The labels of a model; None for numbers."""
+    return model.stages_.classes if isinstance(model, Cascade) else model.classes
+
+
+def weights_of(rows: Examples) -> NDArray[np.float64]:
+    """The weights of examples, 1 where they have none."""
+    return np.ones(len(rows.X)) if rows.weights is None else rows.weights
+
+
+def changed(
+    args: argparse.Namespace, before: Answered, after: Answered, classes: Any, rows: Examples, names: tuple[str, str] = NAMES
+) -> HeldOutChange:
+    """What two models cost, and how they err, on the same examples, by weight."""
+    weights, said = weights_of(rows), [before.said, after.said]
+    judged = class_by_class(args, classes, rows.y, said, weights, names)
+    pairs = (before.cost, after.cost), (before.losses, after.losses)
+    loss, confidence = before.loss, SETTINGS.confidence
+    return change_of(*pairs, weights[weights > 0], confidence, loss=loss, classes=judged, names=names)
 
 
 def verdict_on(budget: Any, cost: MeanInterval, unit: str = "") -> tuple[dict[str, Any], list[str | Line]]:

@@ -12,15 +12,14 @@ import pandas as pd
 from formulations.errors import InvalidInputError
 from formulations.shown import align
 from prunemodels.cascades.cascade import Cascade
-from prunemodels.cascades.cascade_files import holds_cascade, load_cascade
-from prunemodels.command_line.inputs import Examples, columns_read, read_costs, read_examples, read_labelled, read_model_file
+from prunemodels.command_line.inputs import Examples, columns_read, costs_for, read_any_model, read_examples, read_labelled
 from prunemodels.command_line.parsing import errors_naming, refuse
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, model_name
 from prunemodels.data_files import take_columns
 from prunemodels.evaluation.answers import Answers, answers_of
 from prunemodels.evaluation.known_values import Known, known_values
-from prunemodels.models.tree_model import TreeModel, tree_model_of
+from prunemodels.models.tree_model import TreeModel
 from prunemodels.statements.wording import amount, count, share
 
 
@@ -28,13 +27,13 @@ def predict_command(args: argparse.Namespace) -> Summary:
     """``prunemodels predict``."""
     out = args.outputs.reserve(args.out, "--out", endings=(".csv",))
     args.label = args.weights = None
-    model = read_any_model(args)
+    model = read_any_model(args, args.forest)
     if not isinstance(model, Cascade):
         refuse(args, "budget", f"chooses a policy of a cascade, and {args.forest} holds another model; drop it")
     table = read_labelled(args, "--data", None)
     unknown = _unknown(args, model, table)
     rows = read_examples(args, "--data", model, table=table)
-    costs = None if isinstance(model, Cascade) or args.costs is None else read_costs(args, rows)
+    costs = None if args.costs is None else costs_for(args, model, rows, args.forest)
     with errors_naming("--data"):
         found = answers_of(model, rows.X, costs, args.evaluation_cost)
         frame = _with_kept(found.to_frame(), table, args.keep or ())
@@ -47,21 +46,6 @@ def predict_command(args: argparse.Namespace) -> Summary:
         more = ", ..." * (len(words) > SETTINGS.most_names)
         lines.append(Line("missing", f"{name}: {listed}{more}, unknown to training and taken for missing", "warning"))
     return Summary(record, lines, [out], tuple(c for c in rows.ignored if c not in (args.keep or ())))
-
-
-def read_any_model(args: argparse.Namespace) -> TreeModel | Cascade:
-    """The model of the first argument, or the cascade with the policy that ``--budget`` chooses."""
-    with errors_naming("FOREST|CASCADE"):
-        if not holds_cascade(args.forest, trust_pickle=args.trust_pickle):
-            return tree_model_of(read_model_file(args))
-        cascade: Cascade = load_cascade(args.forest, trust_pickle=args.trust_pickle)
-    refuse(
-        args,
-        "costs evaluation_cost",
-        f"is for other models, but {args.forest} holds a cascade, which has its own prices; drop it",
-    )
-    with errors_naming("--budget"):
-        return cascade if args.budget is None else cascade.at_cost(args.budget)
 
 
 def _unknown(args: argparse.Namespace, model: TreeModel | Cascade, table: Examples) -> dict[str, dict[str, int]]:

@@ -28,7 +28,7 @@ from prunemodels.command_line.inputs import (
     rows_in_training,
     same_file,
 )
-from prunemodels.command_line.judge import changed, choice_line, model_record, verdict_on, warnings_of
+from prunemodels.command_line.judge import answered, changed, choice_line, model_record, verdict_on, warnings_of
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, option_of, refuse, reserve, shows_progress
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, plain
@@ -324,6 +324,6 @@ def _of_boosted(args: argparse.Namespace, model: Any, *, whole: bool) -> Found:
         return package("prunemodels.plots").plot_curves([tradeoff_curve(path, rows.X, rows.y, sample_weight=rows.weights)])
 
     def change(rows: Examples) -> HeldOutChange:
-        return changed(args, trees, after, rows, costs)
+        return changed(args, answered(args, trees, rows, costs), answered(args, after, rows, costs), trees.classes, rows)
 
     return Found(trees, [data], chosen, saved, path, change, picture, record, lines)

@@ -27,6 +27,9 @@ from prunemodels.statements.wording import MINUS, MOST_NAMES, POINTS, count, int
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+NAMES = ("before", "after")
+"""What two models are called that the user has no names for: the same model before and after."""
+
 MOST_CLASSES = 20
 """Most classes that a card lists."""
 
@@ -74,20 +77,19 @@ class Found:
             f"{_points(self.change.mean)} ({interval(self.change, _points)}{POINTS if self.change.is_told else ''})",
         )
 
-    @property
-    def never(self) -> str:
-        """A sentence on a class that is never found."""
-        before = f"; before, {self.rates[0].count:,}" if len(self.rates) > 1 else ""
+    def never(self, first: str) -> str:
+        """A sentence on a class that is never found; `first` is what the other model is called."""
+        before = f"; {first}, {self.rates[0].count:,}" if len(self.rates) > 1 else ""
         return f"Of the {count(self.rates[-1].of, 'example')} that are “{self.name}”, none is found{before}."
 
-    @property
-    def fewer(self) -> str:
-        """A sentence on a class that is found less often than before."""
+    def fewer(self, first: str) -> str:
+        """A sentence on a class that is found less often than before, or than by the model `first`."""
         assert self.change is not None
         before, after = self.rates
         least, most = (f"{100 * abs(end):.2g}" for end in (self.change.high, self.change.low))
         return (
-            f"“{self.name}” is found less often than before: {after.count:,} of {after.of:,}, before {before.count:,} "
+            f"“{self.name}” is found less often than {'by ' * (first != NAMES[0])}{first}: "
+            f"{after.count:,} of {after.of:,}, {first} {before.count:,} "
             f"({least} to {most}\u00a0points less)."
         )
 
@@ -112,6 +114,8 @@ class ByClass(Shown):
         positive examples that only the first of two models finds, and that only the second does.
     named
         whether the user named the positive class; else it is the rarer of two.
+    names
+        what the two models are called.
     """
 
     n: int
@@ -124,9 +128,10 @@ class ByClass(Shown):
     lost: int = 0
     found: int = 0
     named: bool = False
+    names: tuple[str, str] = NAMES
 
     def _card(self) -> Card:
-        header = ("", "before", "after", "change") if len(self.only) > 1 else ("", "share (interval)")
+        header = ("", *self.names, "change") if len(self.only) > 1 else ("", "share (interval)")
         return Card(f"Class by class, on {count(self.n, 'example')}", self.rows(), header, self.notes, self.first)
 
     @property
@@ -145,8 +150,9 @@ class ByClass(Shown):
         told = []
         if self.only[-1] is not None:
             told.append(f"This answers “{self.only[-1]}” for everybody{'; a saving says nothing' * (len(self.only) > 1)}.")
-        never = [c.never for c in self.classes if c.rates[-1].count == 0]
-        fewer = [c.fewer for c in self.classes if c.rates[-1].count and c.change is not None and c.change.high < 0]
+        never = [c.never(self.names[0]) for c in self.classes if c.rates[-1].count == 0]
+        found = [c for c in self.classes if c.rates[-1].count and c.change is not None and c.change.high < 0]
+        fewer = [c.fewer(self.names[0]) for c in found]
         for sentences in (never, fewer):
             told += sentences[:MOST_NAMES]
             more = len(sentences) - MOST_NAMES
@@ -169,7 +175,7 @@ class ByClass(Shown):
             return (f"{count(more, 'more class is', 'more classes are')} found as often or more often.",) if more > 0 else ()
         name = self.sensitivity.name
         missed, alarms = (
-            rates[-1].per_1000 + (f", before {rates[0].per_1000}" if len(rates) > 1 else "")
+            rates[-1].per_1000 + (f", {self.names[0]} {rates[0].per_1000}" if len(rates) > 1 else "")
             for rates in (self.missed_of_all, self.alarms_of_all)
         )
         return (f"Of 1,000 such examples, “{name}” is missed for {missed}; said by mistake for {alarms}.",)
@@ -197,6 +203,7 @@ def by_class(
     weights: Floats,
     confidence: float,
     positive: Any = None,
+    names: tuple[str, str] = NAMES,
 ) -> ByClass | None:
     """Judge the labels that one model, or one before and one after, said of examples of positive weight; None for numbers.
 
@@ -207,7 +214,7 @@ def by_class(
         if positive is not None:
             raise InvalidInputError(f"positive is {positive!r}, and the model predicts numbers; leave it out")
         return None
-    names = [str(label) for label in classes.tolist()]
+    labels = [str(label) for label in classes.tolist()]
 
     def rate(hits: Flags, at: Flags) -> Rate:
         found = share_interval(hits[at].astype(np.float64), weights[at], confidence)
@@ -221,9 +228,9 @@ def by_class(
 
     members = [truth == label for label in classes]
     right = [answers == truth for answers in said]
-    seen = tuple(found(name, right, at) for name, at in zip(names, members, strict=True) if at.any())
+    seen = tuple(found(name, right, at) for name, at in zip(labels, members, strict=True) if at.any())
     only = (str(answers[0]) if len(seen) > 1 and (answers == answers[0]).all() else None for answers in said)
-    one = ByClass(truth.size, seen, tuple(only))
+    one = ByClass(truth.size, seen, tuple(only), names=names)
     k = positive_class(classes, truth, weights, positive)
     if k is None:
         return one
@@ -231,8 +238,8 @@ def by_class(
     everybody = np.ones(truth.size, dtype=bool)
     return replace(
         one,
-        sensitivity=found(names[k], called, ill),
-        specificity=found(names[1 - k] if len(names) == 2 else f"not {names[k]}", [~c for c in called], ~ill),
+        sensitivity=found(labels[k], called, ill),
+        specificity=found(labels[1 - k] if len(labels) == 2 else f"not {labels[k]}", [~c for c in called], ~ill),
         missed_of_all=tuple(rate(ill & ~c, everybody) for c in called),
         alarms_of_all=tuple(rate(~ill & c, everybody) for c in called),
         lost=int((called[0] & ~called[-1] & ill).sum()),

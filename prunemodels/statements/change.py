@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from formulations.instance.tree_loss import TreeLoss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, is_rate
-from prunemodels.statements.by_class import ByClass
+from prunemodels.statements.by_class import NAMES, ByClass
 from prunemodels.statements.mean_bounds import (
     Effective,
     MeanInterval,
@@ -29,6 +29,7 @@ from prunemodels.statements.mean_bounds import (
     paired_interval,
     paired_share_interval,
     share_interval,
+    sign_test,
 )
 from prunemodels.statements.wording import POINTS, LimitUse, amount, change, count, error, interval, use_in_words
 
@@ -58,6 +59,8 @@ class HeldOutChange(Shown, Effective):
         what the second model uses of each limit.
     classes
         what both say class by class; None for numbers.
+    names
+        what the two models are called.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class HeldOutChange(Shown, Effective):
     measure: str
     uses: tuple[LimitUse, ...] = ()
     classes: ByClass | None = None
+    names: tuple[str, str] = NAMES
 
     @property
     def task(self) -> str:
@@ -120,15 +124,26 @@ class HeldOutChange(Shown, Effective):
     @property
     def header(self) -> tuple[str, str, str, str]:
         """The headings of `rows`."""
-        return "", "before", "after", f"change ({100 * self.confidence:g} % interval)"
+        return "", *self.names, f"change ({100 * self.confidence:g} % interval)"
 
     def _card(self) -> Card:
         of_1000 = () if self.classes is None else self.classes.notes
         notes = (self.verdict, *of_1000, *self.warnings, *(use_in_words(use) for use in self.uses))
-        return Card(f"Before and after, on {count(self.n, 'example')}", self.rows(), self.header, notes, self.first)
+        title = "Before and after" if self.names == NAMES else f"{self.names[1]} against {self.names[0]}"
+        return Card(f"{title}, on {count(self.n, 'example')}", self.rows(), self.header, notes, self.first)
 
     def __repr__(self) -> str:
         return self._card().text()
+
+    @property
+    def sign_test(self) -> float | None:
+        """The two-sided p-value of the exact sign test on the examples that only one of them predicts correctly.
+
+        None for numbers, and where weights differ.
+        """
+        if self.broken is None or self.mended is None or self.n_effective < self.n * (1 - 1e-9):
+            return None
+        return sign_test(self.broken, self.mended)
 
     @property
     def far_worse(self) -> bool:
@@ -148,15 +163,21 @@ class HeldOutChange(Shown, Effective):
         if d.low == d.high == 0 or self.broken == self.mended == 0:
             beyond = "" if d.high == 0 else f"; of others at most {_size(d.high, self.measure)} may be"
             return f"No example is predicted worse or better{beyond}."
+        first, second = self.names
+        paired = self.names == NAMES  # one model, whose error changed
         if d.low > 0:
-            return f"The error rose, by {_range(low, high)}."
+            return f"{'The error rose' if paired else f'{second} errs more than {first}'}, by {_range(low, high)}."
         if d.high < 0:
-            return f"The error fell, by {_range(high, low)}."
+            return f"{'The error fell' if paired else f'{second} errs less than {first}'}, by {_range(high, low)}."
         if max(-d.low, d.high) <= small_increase(self.measure, self.error_before.mean):
-            return f"The error changed by at most {_size(max(-d.low, d.high), self.measure)}, on {examples}."
+            most = _size(max(-d.low, d.high), self.measure)
+            return f"{'The error changed' if paired else 'The errors differ'} by at most {most}, on {examples}."
+        too_few = f"{examples} are too few to say."
+        if not paired:
+            return f"{second} may err less than {first} by up to {low}, or more by up to {high}; {too_few}"
         if d.mean > 0:
-            return f"The error may have risen by up to {high}; {examples} are too few to say."
-        return f"The error may have fallen by up to {low} or risen by up to {high}; {examples} are too few to say."
+            return f"The error may have risen by up to {high}; {too_few}"
+        return f"The error may have fallen by up to {low} or risen by up to {high}; {too_few}"
 
 
 def small_increase(measure: str, before: float) -> float:
@@ -213,6 +234,7 @@ def change_of(
     *,
     loss: TreeLoss,
     classes: ByClass | None = None,
+    names: tuple[str, str] = NAMES,
 ) -> HeldOutChange:
     """Compare costs and losses of two models on the same examples of positive weight; pairs are in the order before, after."""
     classification = loss.name in ("zero_one", "misclassification_costs")
@@ -232,4 +254,5 @@ def change_of(
         mended=int((l_after < l_before).sum()) if classification else None,
         measure=loss.measure,
         classes=classes,
+        names=names,
     )

@@ -266,7 +266,7 @@ def paired_share_interval(d: NDArray[np.float64], weights: NDArray[np.float64], 
     mean = worse - better
     low = mean - _combined(worse - worse_low, better_high - better, r)
     high = mean + _combined(worse_high - worse, better - better_low, r)
-    if _sign_test(worse * n, better * n) > 1 - confidence:
+    if sign_test(worse * n, better * n) > 1 - confidence:
         low, high = min(low, 0.0), max(high, 0.0)
     return MeanInterval(mean, standard_error(d, weights), max(low, -1.0), min(high, 1.0), confidence, "exact", len(d), n)
 
@@ -275,7 +275,7 @@ def _combined(a: float, b: float, r: float) -> float:
     return math.sqrt(max(0.0, a * a - 2 * r * a * b + b * b))
 
 
-def _sign_test(worse: float, better: float) -> float:
+def sign_test(worse: float, better: float) -> float:
     """The two-sided p-value of so many draws that are worse and better, if both were as likely."""
     most, least = max(worse, better), min(worse, better)
     return min(1.0, 2 * float(special.betainc(most, least + 1, 0.5))) if most > 0 else 1.0

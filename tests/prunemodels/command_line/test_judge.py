@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import prunemodels as pm
@@ -14,7 +16,7 @@ from prunemodels.cascades import budget_cascade
 from prunemodels.cascades.cascade_files import load_cascade
 from prunemodels.command_line.cli import main
 from prunemodels.stages.table_preparation import prepared
-from tests.prunemodels.command_line.conftest import told
+from tests.prunemodels.command_line.conftest import House, screen, told
 
 
 @pytest.fixture
@@ -145,3 +147,59 @@ def test_what_was_trained_on_is_not_called_held_out(clinic: pd.DataFrame, capsys
     pm.save_forest(model, "other.skops")
     assert main(["prune", "other.skops", *words.split()[2:], "clinic.csv"]) == 0
     assert "On 240 examples. " in capsys.readouterr().out
+
+
+def test_evaluate_takes_cascades_with_intervals(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """Cost, error and classes are those of calling the cascade; its own prices count, and others are refused."""
+    X, y = house.apart[["mean_radius", "mean_texture", "mean_smoothness"]], house.apart_y.to_numpy()
+    cascade, words = load_cascade("cascade.skops"), "evaluate cascade.skops --data test.csv --label label --positive 0"
+    seen, paid, wrong = told(capsys, words), cascade.prediction_cost(X), cascade.predict(X) != y
+    assert seen["cost"]["mean"] == seen["figures"]["cost"] == pytest.approx(paid.mean())
+    t = stats.t.ppf(0.975, len(y) - 1) * paid.std(ddof=1) / np.sqrt(len(y))
+    assert [seen["cost"]["low"], seen["cost"]["high"]] == pytest.approx([paid.mean() - t, paid.mean() + t])
+    exact = stats.binomtest(int(wrong.sum()), len(y)).proportion_ci(0.95, "exact")
+    assert [seen["error"][k] for k in ("mean", "low", "high")] == pytest.approx([wrong.mean(), exact.low, exact.high])
+    (found,) = seen["classes"]["sensitivity"]["rates"]
+    assert (found["count"], found["of"]) == ((~wrong & (y == 0)).sum(), (y == 0).sum())
+    assert "0" in seen["classes"]["sensitivity"]["name"]
+    assert told(capsys, f"{words} --budget 1.6")["cost"]["mean"] == pytest.approx(cascade.at_cost(1.6).prediction_cost(X).mean())
+    same = pd.DataFrame({"feature": X.columns, "cost": [1, 0.5, 1]})
+    same.to_csv("same.csv", index=False)
+    told(capsys, f"{words} --costs same.csv")
+    assert main([*words.split(), "--costs", "2"]) == 2
+    assert "the cascade was made with 'mean_radius' at 1" in capsys.readouterr().err
+    assert main(["evaluate", "forest.skops", "--data", "test.csv", "--label", "label"]) == 2
+    assert "--costs is missing: forest.skops was not pruned with prices" in capsys.readouterr().err
+
+
+def test_two_models_are_compared_on_the_same_rows(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """Errors by the exact sign test, costs by pairs; either order, a cascade or a forest; each by the name of its file."""
+    X, y = house.apart, house.apart_y.to_numpy()
+    cascade, forest = load_cascade("cascade.skops"), house.forest
+    rows = "--data test.csv --label label --costs prices.csv"
+    pd.DataFrame({"feature": X.columns, "cost": [1, 0.5, 9, 9, 1, 9, 9, 9]}).to_csv("prices.csv", index=False)
+    seen = told(capsys, f"evaluate cascade.skops {rows} --against forest.skops")
+    a = cascade.predict(X[["mean_radius", "mean_texture", "mean_smoothness"]]) != y
+    b = forest.predict(X) != y
+    change, worse, better = seen["change"], int((a & ~b).sum()), int((b & ~a).sum())
+    assert (change["broken"], change["mended"]) == (worse, better)
+    assert change["increase"]["mean"] == pytest.approx(a.mean() - b.mean())
+    assert seen["sign_test"] == pytest.approx(stats.binomtest(better, worse + better).pvalue)
+    paid = pm.problem_from_forest(forest, X, costs=pd.read_csv("prices.csv")).usage.row_costs(seen_splits(forest, X))
+    saved = paid - cascade.prediction_cost(X[["mean_radius", "mean_texture", "mean_smoothness"]])
+    assert change["saving"]["mean"] == pytest.approx(saved.mean())
+    t = stats.t.ppf(0.975, len(y) - 1) * saved.std(ddof=1) / np.sqrt(len(y))
+    assert change["saving"]["high"] == pytest.approx(saved.mean() + t)
+    assert change["names"] == ["forest.skops", "cascade.skops"]
+    back = told(capsys, f"evaluate forest.skops {rows} --against cascade.skops")["change"]
+    assert (back["mended"], back["broken"]) == (worse, better)
+    text = screen(capsys, f"evaluate cascade.skops {rows} --against forest.skops")
+    assert "cascade.skops against forest.skops, on 89 examples" in text
+    assert "before" not in text
+    assert main([*f"evaluate forest.skops {rows} --against forest.skops".split()]) == 2
+    assert "--against names the file of FOREST" in capsys.readouterr().err
+
+
+def seen_splits(forest: Any, X: pd.DataFrame) -> Any:
+    """All splits of a forest."""
+    return pm.problem_from_forest(forest, X, costs=1).ensemble.is_split

@@ -141,7 +141,7 @@ def test_tables_of_prices_that_are_refused(columns, message):
     [
         ([1, 2, 3], "costs has 3 prices, the forest was trained on 5 features"),
         ({"a": 1, "b": 1, "c": 1, "d": 1, "f": 1}, "costs has a price for 'f', and there is no such feature"),
-        ({"a": 1, "b": 1, "c": 1}, r"costs has no price for 'd' \(2 missing\)"),
+        ({"a": 1, "b": 1, "c": 1}, r"costs has no price for 'd', 'e' \(2 missing\)"),
         ([1, 2, -3, 4, 5], "the price of 'c' is -3, negative"),
         ([1, np.nan, 3, 4, 5], "costs.1. is nan; give a number"),
         ({"a": 1, "b": 1, "c": 1, "d": np.inf, "e": 1}, "the price of 'd' is inf"),
