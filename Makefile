@@ -32,13 +32,20 @@ PYTHON_TESTS := build/pythons
 SECONDS ?= 600
 SEED ?= 0
 
-.PHONY: demo test test-slow test-versions test-pythons lint types wheel notebooks docs fuzz papers bench bench-quick clean
+.PHONY: demo test test-slow test-versions test-pythons lint types warm wheel notebooks docs fuzz papers bench bench-quick clean
 
 demo: $(VENV)/.user
 	$(BIN)/prunemodels demo --force
 
-test: lint types
+# While types are checked on one core, the other does once what each of pytest's two workers would do: see warm.
+test: lint
+	$(MAKE) -j 2 types warm
 	$(BIN)/python -m pytest
+
+# Compile kernels, and rewrite the tests' assertions.
+warm: $(VENV)/.dev
+	$(BIN)/prunemodels warm-up --all --quiet
+	$(BIN)/python -m pytest --collect-only -qq -n 0 >/dev/null
 
 test-slow: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=$(or $(HYPOTHESIS_PROFILE),explore) $(BIN)/python -m pytest -m slow $(if $(PART),--part $(PART))

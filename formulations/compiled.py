@@ -122,7 +122,10 @@ else:
             """What the caller waits for: in the log, and once on a terminal or in a notebook."""
             LOG.info("compiling %s for these types of arguments", self._name)
             if not KernelCache.begun and (sys.stderr.isatty() or "ipykernel" in sys.modules):
-                sys.stderr.write("prunemodels: compiling, once, 10 to 60 s (`prunemodels warm-up` does it ahead)\n")
+                sys.stderr.write(
+                    f"prunemodels: compiling up to {len(KERNELS)} kernels, once for this installation; this takes 10 to 60 s "
+                    "(`prunemodels warm-up --all` does it ahead)\n"
+                )
             KernelCache.begun = True
 
         def save_overload(self, sig: Any, data: Any) -> None:
