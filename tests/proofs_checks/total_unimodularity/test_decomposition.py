@@ -128,29 +128,18 @@ def _random_matrix(seed: int) -> Matrix:
     return matrix
 
 
-def _agree(seeds: range) -> None:
-    """The definition and both ways to the decomposition answer alike; answers of both kinds are many."""
+@pytest.mark.slow
+def test_random_matrices_agree_with_all_subdeterminants() -> None:
+    """Of 300, the definition and both ways to the decomposition say the same; answers of both kinds are many."""
     answers: Counter[bool] = Counter()
-    for seed in seeds:
+    for seed in range(300):
         matrix = _random_matrix(seed)
         assert max(matrix.shape) <= 13
         truth = METHODS["subdeterminants"](read_matrix(matrix)).holds
         assert proven(matrix, check_total_unimodularity(matrix)) is truth, matrix.tolist()
         assert decided_alone(matrix) is truth, matrix.tolist()
         answers[bool(truth)] += 1
-    assert min(answers.values()) > len(seeds) // 5
-
-
-@pytest.mark.slow
-def test_random_matrices_agree_with_all_subdeterminants() -> None:
-    """120 of them."""
-    _agree(range(120))
-
-
-@pytest.mark.slow
-def test_ten_thousand_random_matrices_agree_with_all_subdeterminants() -> None:
-    """10,000 up to 12 x 12."""
-    _agree(range(10_000))
+    assert min(answers.values()) > 60
 
 
 @pytest.mark.slow
