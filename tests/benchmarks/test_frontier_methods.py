@@ -49,7 +49,7 @@ def few(problem: Problem) -> Problem:
     return replace(problem, train=parts[0], valid=parts[1], test=parts[2], costs=costs, budgets=(1.0, 3.0), memory=Memory())
 
 
-@pytest.mark.slow_cases("BudgetRF-breast_cancer", "exits along the optimal path-breast_cancer")
+@pytest.mark.slow_cases("BudgetRF-breast_cancer", "cascade*-breast_cancer", "exits along the optimal path-breast_cancer")
 @pytest.mark.parametrize("data", ["breast_cancer", pytest.param("diabetes", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SCOUTED)
 def test_candidates_are_complete(name: str, data: str) -> None:

@@ -192,6 +192,7 @@ def test_a_unit_reads_each_path_at_hundred_budgets() -> None:
         assert rows.loc[50, "error_mean"] == pytest.approx(seen.error)
 
 
+@pytest.mark.slow
 def test_small_data_are_cross_validated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sonar and Heart go through ten folds of 90 trees; a unit's rows are means over them. From the command to the picture."""
     monkeypatch.setattr(nws15_table1, "SMALL", ("iris",))

@@ -53,7 +53,7 @@ def test_what_is_true_is_accepted() -> None:
     assert verdict.certificate["leaves"] == 1
 
 
-@pytest.mark.slow_cases("best", "path")
+@pytest.mark.slow
 @looped("seed", range(30))
 @pytest.mark.parametrize("method", METHODS)
 def test_true_answers_hold(seed: int, method: str) -> None:

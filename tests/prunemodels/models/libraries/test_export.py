@@ -158,6 +158,7 @@ def test_the_same_as_pruning_the_last_step_at_the_prices_of_what_is_made(kind: s
     assert (by_hand.cost, by_hand.loss) == (pruned(kind).cost, pruned(kind).loss)
 
 
+@pytest.mark.slow_cases("gradient boosting", "histograms", "lightgbm, numbers", "lightgbm")
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_column_that_was_not_bought_changes_nothing(kind: str) -> None:
     """Raw columns that no kept split is made from may hold anything."""
