@@ -106,12 +106,16 @@ METHODS = """
 POSITIVE = "--positive CLASS  the class to be found, e.g. ill (default: the rarer of two): how many are missed, and false alarms"
 LAM = "--lam L:amount  how much error one unit of cost is worth"
 BUDGET = "--budget B:amount  largest mean cost of a prediction, in the unit of the prices"
+BUDGETS = """--budget B+:amount  largest mean cost of a prediction, in the unit of the prices; of several budgets, such as 3 6 12,
+    each has a file of its own, --out with the budget behind its name
+""".strip()
 LIMIT = """--limit L+:limit  at most so much: minutes=30 (a column cost_minutes of the prices), 'mri<=0.3' (the share
     of examples that ask for an item), splits=200; once for each limit
 """.strip()
 PICTURE = "--picture STEM  draw the trade-off as STEM.png and STEM.svg, or the one whose ending is given"
 EXIT_OUTPUTS = f"""
---budget B:amount  largest mean cost of a prediction (default: the cheapest policy that held-out rows cannot tell from the best)
+--budget B+:amount  largest mean cost of a prediction (default: the cheapest policy that held-out rows cannot tell from the
+    best); of several budgets, such as 3 6 12, each has a file of its own, --out with the budget behind its name
 --held-out FILE    labelled examples kept apart, a table like --data: cost, error, and which examples stop where
 {POSITIVE}
 --out FILE!        the cascade: .skops or .joblib, for prunemodels.load_cascade
@@ -269,10 +273,10 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
             "prune a forest or boosted model to a budget or for a price of cost, and save it",
             "prune:prune_command",
             f"""{inputs(boosted=True)}
-# goal: --budget, --limit or --lam
-|! {BUDGET}
-|! {LIMIT}
-|! {LAM}
+# goal: --budget and --limit, or --lam
+{BUDGETS}
+{LIMIT}
+{LAM}
 {METHODS.strip()}
 --confidence C:confidence  meet the budget in the population with this confidence, e.g. 0.95: one half of --data chooses the
     pruning, the other certifies it
@@ -303,10 +307,10 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
             "report:report_command",
             f"""{inputs(f"forest FOREST|CASCADE  what exits or cascade wrote, or {MODEL}", need="", boosted=True)}
 # the page
-| --budget B:amount    prune to this mean cost of a prediction; for a cascade: choose the policy within it
-| {LIMIT}
-| --lam L:amount       prune where one unit of cost is worth this error; for a cascade: choose the policy
-| --pruned FILE        a forest that was pruned from FOREST, whoever pruned it
+--budget B:amount    prune to this mean cost of a prediction; for a cascade: choose the policy within it
+{LIMIT}
+--lam L:amount       prune where one unit of cost is worth this error; for a cascade: choose the policy
+--pruned FILE        a forest that was pruned from FOREST, whoever pruned it
 {METHODS.strip()}
 --held-out FILE        labelled examples kept apart, a table like --data, on which the page's figures are measured
 --confidence C:confidence=0.95  confidence of the page's intervals (default: 0.95)
@@ -365,7 +369,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
             f"""{inputs()}
 # comparison
 |! {LAM}
-|! --budget B,...:amounts  largest mean cost of a prediction; several budgets between commas
+|! --budget B+:amount      largest mean cost of a prediction, or several, such as 3 6 12
 --solvers A,B,...:names    which solvers, in that order (default: all)
 --time-limit S:seconds=30  seconds for each solver (default: 30; inf lifts the limit)
 --out FILE.csv             also write the table, with all digits

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,14 +45,29 @@ from solvers import pruning_path
 
 
 def limit_as_budget(args: argparse.Namespace) -> None:
-    """Turn one ``--limit`` of the mean cost into ``--budget``, its short form."""
-    if args.limit is not None and len(args.limit) == 1 and args.limit[0].is_plain:
+    """Turn one ``--limit`` of the mean cost into ``--budget``, its short form; refuse goals that do not go together."""
+    if args.limit is not None and len(args.limit) == 1 and args.limit[0].is_plain and args.budget is None:
         args.budget, args.limit = float(args.limit[0].at_most), None
+    given = [option_of(name) for name in ("budget", "limit", "lam", "pruned") if getattr(args, name, None) is not None]
+    if len(given) > 1 and given != ["--budget", "--limit"]:
+        raise InvalidInputError(f"{' and '.join(given)} do not go together; give one goal, or --budget with --limit")
+
+
+def each_budget(args: argparse.Namespace) -> list[argparse.Namespace]:
+    """The arguments for each of several budgets, smallest first; themselves where there is one at most."""
+    budgets = sorted({*(args.budget if isinstance(args.budget, list) else [args.budget])})
+    return [argparse.Namespace(**vars(args) | {"budget": budget, "several": len(budgets) > 1}) for budget in budgets]
+
+
+def file_of(args: argparse.Namespace) -> str:
+    """``--out``; of one of several budgets with the budget behind its name: cheap-6.skops."""
+    place = Path(args.out)
+    return str(place.with_name(f"{place.stem}-{args.budget:g}{place.suffix}")) if args.several else str(args.out)
 
 
 def limits_of(args: argparse.Namespace) -> list[Limit] | None:
-    """The limits of ``--limit``, or the one of ``--budget``; None without any."""
-    return args.limit if args.budget is None else [Limit(args.budget)]
+    """The limits of ``--budget`` and ``--limit``; None without any."""
+    return [*([] if args.budget is None else [Limit(args.budget)]), *(args.limit or ())] or None
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
 from formulations.instance.tree_loss import TreeLoss, usual_loss
+from formulations.shown import align, error_name
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.command_line.inputs import (
     PRINTS,
@@ -42,7 +43,7 @@ from prunemodels.stages.table_preparation import prepared
 from prunemodels.statements.by_class import NAMES, ByClass, by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import MeanInterval
-from prunemodels.statements.wording import budget_verdict, error, is_overrun
+from prunemodels.statements.wording import amount, budget_verdict, error, interval, is_overrun
 
 DEPTHS = {"forest": 8, "boosted": 4}
 
@@ -65,6 +66,40 @@ def class_lines(seen: ByClass | None) -> list[str | Line]:
 def choice_line(seen: ByClass | None) -> list[str | Line]:
     """Which of two classes is taken for the one to be found, and how to take the other."""
     return [] if seen is None or not seen.choice else [Line("to be found", seen.choice)]
+
+
+def budget_lines(before: str, budgets: Sequence[float], seen: Sequence[HeldOutChange], on: str) -> list[str | Line]:
+    """One table of several budgets: cost, error and the class to be found, with intervals; and what each says of its budget."""
+    measure, shown_error = seen[0].measure, f"{error_name(seen[0].measure)} (interval)"
+    found = [None if one.classes is None else one.classes.sensitivity for one in seen]
+    header = ["budget", "cost (interval)", shown_error, *([] if found[0] is None else [f"“{found[0].name}” found"])]
+
+    def cells(name: str, cost: MeanInterval, wrong: MeanInterval, rate: Any) -> list[str]:
+        told = [f"{amount(cost.mean)} ({interval(cost)})", f"{error(wrong.mean, measure)} ({_ends(wrong, measure)})"]
+        return [name, *told, *([] if rate is None else [str(rate)])]
+
+    first = seen[0]
+    rates = [(None, None) if one is None else one.rates for one in found]
+    rows = [cells(before, first.cost_before, first.error_before, rates[0][0])]
+    for budget, one, rate in zip(budgets, seen, rates, strict=True):
+        rows.append(cells(f"{budget:g}", one.cost_after, one.error_after, rate[1]))
+    lines: list[str | Line] = [align(header, rows, left=1), "", *choice_line(first.classes)]
+    for budget, one in zip(budgets, seen, strict=True):
+        over = is_overrun(budget, one.cost_after)
+        verdict = budget_verdict(budget, one.cost_after) if over else ""
+        lines.append(Line(f"budget {budget:g}", f"{one.verdict} {verdict}".rstrip(), "warning" if over else ""))
+    return [*lines, Line("measured on", on)]
+
+
+def _ends(of: MeanInterval, measure: str) -> str:
+    """An interval of errors in words, the per cent once."""
+    return interval(of, lambda x: error(x, measure)).replace("\u00a0% to", " to")
+
+
+def budget_warnings(budgets: Sequence[float], seen: Sequence[HeldOutChange | None]) -> tuple[str, ...]:
+    """What is to be read before any saving, by budget."""
+    pairs = [(budget, told) for budget, one in zip(budgets, seen, strict=True) if one is not None for told in one.first]
+    return tuple(f"Budget {budget:g}: {told}" for budget, told in pairs)
 
 
 def warnings_of(record: Mapping[str, Any]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ import math
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -41,6 +41,12 @@ LINE = re.compile(
 )
 """An option without its help."""
 
+
+SEVERAL = "--budget B+"
+"""How the options begin of a command that takes several budgets."""
+
+NUMBER = re.compile(r"[\d.,]+(e[+-]?\d+)?", re.IGNORECASE)
+"""What may be a number, right or wrong."""
 
 NOT_WITH_UNDERSCORES = "a number is written without underscores"
 
@@ -137,10 +143,26 @@ TYPES: dict[str, Callable[[str], Any]] = {
 class Parser(argparse.ArgumentParser):
     """A parser that says in one line what is wrong, and where the options are listed."""
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, where ``--budget 3 6 12`` stands for ``--budget 3 --budget 6 --budget 12``."""
+        return super().parse_args(_one_by_one(sys.argv[1:] if args is None else args), namespace)
+
     def error(self, message: str) -> NoReturn:
         """End with status 2."""
         said = re.sub(r"^argument (\S+)", r"\1", message)
         self.exit(2, f"{self.prog}: {said}; `{self.prog} --help` lists the options\n")
+
+
+def _one_by_one(words: Sequence[str]) -> list[str]:
+    """The words of a command line with the option before each of several budgets; a file after them is none of these."""
+    found = list(words)
+    if not words or SEVERAL not in COMMANDS.get(words[0], Command("")).options:
+        return found
+    for k in range(len(found) - 1, 1, -1):
+        before = [word for word in found[:k] if not NUMBER.fullmatch(word)]
+        if NUMBER.fullmatch(found[k]) and NUMBER.fullmatch(found[k - 1]) and before[-1] == "--budget":
+            found.insert(k, "--budget")
+    return found
 
 
 def parser() -> argparse.ArgumentParser:

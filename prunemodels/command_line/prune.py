@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,13 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
+from formulations.shown import align
 from prunemodels.command_line.inputs import (
     Examples,
+    Instance,
     check_held_out_file,
+    each_budget,
+    file_of,
     hints_on_rows,
     limit_as_budget,
     limits_of,
@@ -28,7 +33,16 @@ from prunemodels.command_line.inputs import (
     rows_in_training,
     same_file,
 )
-from prunemodels.command_line.judge import answered, changed, choice_line, model_record, verdict_on, warnings_of
+from prunemodels.command_line.judge import (
+    answered,
+    budget_lines,
+    budget_warnings,
+    changed,
+    choice_line,
+    model_record,
+    verdict_on,
+    warnings_of,
+)
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, option_of, refuse, reserve, shows_progress
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, plain
@@ -105,59 +119,93 @@ def _along(path: PruningPath, rows: Examples) -> PathEvaluation | None:
 
 def prune_command(args: argparse.Namespace) -> Summary:
     """``prunemodels prune``: one pruned model, and the path and pictures if they are asked for."""
-    check_budget_options(args)
-    outputs = args.outputs
-    out = outputs.reserve(args.out, "--out", endings=MODEL_ENDINGS)
-    if out.suffix == ".skops":
+    each = check_budget_options(args)
+    outs = [args.outputs.reserve(file_of(one), "--out", endings=MODEL_ENDINGS) for one in each]
+    if outs[0].suffix == ".skops":
         package("skops.io")  # refused now rather than after the work
     model = read_model_file(args)
     boosted = adds_up(model)
     if boosted:
         check_boosted_options(args, "confidence limit proof")
     with errors_naming("--out"):
-        check_ending(model, out)
+        check_ending(model, outs[0])
     tables = reserve(args, "path_csv", ".csv")
     proofs = reserve(args, "proof", ".npz")
-    found = _of_boosted(args, model, whole=bool(tables or args.pictures)) if boosted else _of_forest(args, model)
-    rows = None if args.held_out is None else read_examples(args, "--held-out", found.before)
-    hints, on = hints_on_rows(rows, *found.seen), found.data if rows is None else rows
-    dump_forest(drop_unused(found.saved) if args.drop_unused else found.saved, outputs.aside(out))
+    whole = bool(tables or args.pictures or len(each) > 1)
+    found = _of_boosted(each, model, whole=whole) if boosted else _of_forest(each, model)
+    first = found[0]
+    rows = None if args.held_out is None else read_examples(args, "--held-out", first.before)
+    hints, on = hints_on_rows(rows, *first.seen), first.data if rows is None else rows
+    for one, out in zip(found, outs, strict=True):
+        dump_forest(drop_unused(one.saved) if args.drop_unused else one.saved, args.outputs.aside(out))
     for table in tables:
-        found.path.to_frame().to_csv(outputs.aside(table), index=False)
-    if found.solution is not None:
+        first.path.to_frame().to_csv(args.outputs.aside(table), index=False)
+    if first.solution is not None:
         for proof in proofs:
-            save_solution(found.solution, outputs.aside(proof))
-    draw_pictures(args, lambda: found.picture(on))
-    record = found.record | {"budget": args.budget, "lam": args.lam, "measured_on": on.file}
-    record["on_data"] = None if found.data.y is None else found.change(found.data)
-    wanted = [f"{limit.title} at most {float(limit.at_most):g}" for limit in limits_of(args) or ()]
-    goal = ", ".join(wanted) if args.lam is None else f"lambda = {args.lam:g}"
-    title = f"{args.forest}: {record['model']} of {record['trees']} trees, pruned to {goal}"
-    lines: list[str | Line] = [card_of(found.answer, title), ""]
+            save_solution(first.solution, args.outputs.aside(proof))
+    draw_pictures(args, lambda: first.picture(on))
+    files = [*outs, *tables, *proofs]
+    if len(each) > 1:
+        return _of_budgets(each, found, on, files, hints)
+    args, record = each[0], first.record | {"budget": each[0].budget, "lam": args.lam, "measured_on": on.file}
+    record["on_data"] = None if first.data.y is None else first.change(first.data)
+    title = f"{args.forest}: {record['model']} of {record['trees']} trees, pruned to {_goal(args)}"
+    lines: list[str | Line] = [card_of(first.answer, title), ""]
     if rows is not None:
-        more, told = _on_held_out(args, found, rows)
+        more, told = _on_held_out(args, first, rows)
         record |= more
         lines += told
-    lines += [*found.lines, Line("cost sample", found.data.told)]
-    files = [out, *tables, *proofs]
+    lines += [*first.lines, Line("cost sample", first.data.told)]
     after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
-    return Summary(record, lines, files, found.data.ignored, hints, "" if boosted else after, warnings=warnings_of(record))
+    return Summary(record, lines, files, first.data.ignored, hints, "" if boosted else after, warnings=warnings_of(record))
 
 
-def check_budget_options(args: argparse.Namespace) -> None:
-    """Refuse options that do not go together, before anything is read."""
+def _goal(args: argparse.Namespace) -> str:
+    """What was asked for, in words."""
+    wanted = [f"{limit.title} at most {float(limit.at_most):g}" for limit in limits_of(args) or ()]
+    return ", ".join(wanted) if args.lam is None else f"lambda = {args.lam:g}"
+
+
+def _of_budgets(
+    each: list[argparse.Namespace], found: list[Found], rows: Examples, files: list[Path], hints: list[str]
+) -> Summary:
+    """The prunings for several budgets, as one table."""
+    first = found[0]
+    changes = [None if rows.y is None else one.change(rows) for one in found]
+    record = {name: first.record[name] for name in ("forest", "model", "trees", "data")} | {"measured_on": rows.file}
+    record["budgets"] = [
+        one.record | {"budget": args.budget, "file": file_of(args), "change": change}
+        for one, args, change in zip(found, each, changes, strict=True)
+    ]
+    title = f"{record['forest']}: {record['model']} of {record['trees']} trees, pruned to {len(each)} budgets"
+    lines: list[str | Line] = [title, ""]
+    budgets = [args.budget for args in each]
+    if seen := [change for change in changes if change is not None]:
+        lines += budget_lines("unpruned", budgets, seen, rows.told)
+    else:
+        told = [(one.record["pruned"], one.record["unpruned"]) for one in found if isinstance(one.answer, PrunedForest)]
+        cells = [[f"{b:g}", amount(after.cost), f"{after.n_splits:,}"] for b, (after, _) in zip(budgets, told, strict=True)]
+        before = told[0][1]
+        cells = [["unpruned", amount(before.cost), f"{before.n_splits:,}"], *cells]
+        lines += [align(["budget", "cost", "splits"], cells, left=1), "", Line("measured on", rows.told)]
+    return Summary(record, lines, files, first.data.ignored, hints, warnings=budget_warnings(budgets, changes))
+
+
+def check_budget_options(args: argparse.Namespace) -> list[argparse.Namespace]:
+    """Refuse options that do not go together, before anything is read; the arguments for each budget."""
     limit_as_budget(args)
-    if args.budget is None:
-        if args.limit is None:
-            refuse(
-                args,
-                "method time_limit confidence proof",
-                "goes with --budget, not with --lam: drop it, or give a budget",
-            )
+    each = each_budget(args)
+    if args.budget is None and args.limit is None:
+        if args.lam is None:
+            raise InvalidInputError("one of --budget, --limit and --lam is required")
+        refuse(args, "method time_limit confidence proof", "goes with --budget, not with --lam: drop it, or give a budget")
+    if args.limit is not None:
         refuse(args, "confidence", "goes with --budget, not with --limit: drop it, or give a budget")
+    if len(each) > 1:
+        refuse(args, "confidence proof picture", "is for one budget at a time; drop it, or give one budget")
     check_held_out_file(args, CHOOSES)
     if args.confidence is None:
-        return
+        return each
     refuse(
         args,
         "weights",
@@ -175,6 +223,7 @@ def check_budget_options(args: argparse.Namespace) -> None:
                 f"--confidence needs examples in --data that are used nowhere else, but {option_of(name)} names the same file; "
                 "give another"
             )
+    return each
 
 
 def choose_pruning(args: argparse.Namespace, path: PruningPath) -> tuple[Pruning, LimitedSolution | None, CertifiedBudget | None]:
@@ -199,10 +248,16 @@ def within_limits(args: argparse.Namespace, path: PruningPath) -> LimitedSolutio
         return answer
 
 
-def _of_forest(args: argparse.Namespace, model: Any) -> Found:
-    """A forest: all optimal prunings, and the one that the arguments ask for."""
-    instance = read_instance(args, model)
-    path, problem, unpruned = path_of(args, instance), instance.problem, Pruning.unpruned(instance.problem)
+def _of_forest(each: list[argparse.Namespace], model: Any) -> list[Found]:
+    """A forest: all optimal prunings, and those that the arguments for each budget ask for."""
+    instance = read_instance(each[0], model)
+    path = path_of(each[0], instance)
+    return [_pruned_forest(args, model, instance, path) for args in each]
+
+
+def _pruned_forest(args: argparse.Namespace, model: Any, instance: Instance, path: PruningPath) -> Found:
+    """The pruning of a path that the arguments ask for."""
+    problem, unpruned = instance.problem, Pruning.unpruned(instance.problem)
     pruning, solution, certified = choose_pruning(args, path)
     apart = args.error_data is None or not same_file(args.error_data, args.data)
     row, labels = row_of(path, pruning), instance.data.y
@@ -291,25 +346,33 @@ def read_boosted_inputs(args: argparse.Namespace, model: Any) -> tuple[TreeModel
 
 
 def search_boosted(
-    args: argparse.Namespace, model: Any, data: Examples, costs: Any, *, whole: bool
-) -> tuple[BoostedPath | None, BoostedPruning]:
-    """The trade-off, if all of it is wanted, and the pruning for ``--budget`` or ``--lam``."""
+    each: list[argparse.Namespace], model: Any, data: Examples, costs: Any, *, whole: bool
+) -> list[tuple[BoostedPath | None, BoostedPruning]]:
+    """The trade-off, if all of it is wanted, and the pruning for each budget, or for ``--lam``."""
+    args, budgets = each[0], [args.budget for args in each if args.budget is not None]
     options = {"costs": costs, "sample_weight": data.weights, "evaluation_cost": args.evaluation_cost}
     options |= {} if args.time_limit is None else {"time_limit": args.time_limit}
     path: BoostedPath | None = None
     of: Any = (model, data.X, data.y)
     with errors_naming("FOREST"):
         if whole:
-            path = boosted_path(*of, lams=SETTINGS.grid, budgets=[] if args.budget is None else [args.budget], **options)
-        if path is not None and args.budget is not None:
-            return path, path.at_cost(args.budget)
-        return path, prune_boosted(*of, budget=args.budget, lam=args.lam, **options)
+            path = boosted_path(*of, lams=SETTINGS.grid, budgets=budgets, **options)
+        if path is not None and budgets:
+            return [(path, path.at_cost(budget)) for budget in budgets]
+        return [(path, prune_boosted(*of, budget=args.budget, lam=args.lam, **options))]
 
 
-def _of_boosted(args: argparse.Namespace, model: Any, *, whole: bool) -> Found:
-    """A model whose trees add up: the trade-off, if all of it is wanted, and the pruning that the arguments ask for."""
-    trees, data, costs = read_boosted_inputs(args, model)
-    path, chosen = search_boosted(args, model, data, costs, whole=whole)
+def _of_boosted(each: list[argparse.Namespace], model: Any, *, whole: bool) -> list[Found]:
+    """A model whose trees add up: the trade-off, if all of it is wanted, and the prunings that the arguments ask for."""
+    trees, data, costs = read_boosted_inputs(each[0], model)
+    found = search_boosted(each, model, data, costs, whole=whole)
+    return [_pruned_boosted(args, trees, data, costs, *one) for args, one in zip(each, found, strict=True)]
+
+
+def _pruned_boosted(
+    args: argparse.Namespace, trees: TreeModel, data: Examples, costs: Any, path: BoostedPath | None, chosen: BoostedPruning
+) -> Found:
+    """The pruning that the arguments ask for."""
     saved, after = saved_model(chosen), tree_model_of(chosen)
     record = model_record(args, trees) | {"examples": len(data.X)}
     record |= {"pruned": {"cost": chosen.cost, "loss": chosen.loss, "splits": chosen.n_splits}}

@@ -83,7 +83,7 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
         trees, data, costs = read_boosted_inputs(args, model)
         held_out = read_examples(args, "--held-out", trees)
         hints = hints_on_rows(held_out, data)
-        path, chosen = search_boosted(args, model, data, costs, whole=True)
+        ((path, chosen),) = search_boosted([args], model, data, costs, whole=True)
         assert path is not None
         with errors_naming(f"--held-out {args.held_out}"):
             options = _page_options(args, "model", held_out.weights)

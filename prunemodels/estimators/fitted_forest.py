@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,14 +32,22 @@ from solvers.within.call import Method
 from solvers.within.solve import solve_limits
 
 
-@checked
+@overload
+def prune_forest(
+    forest: Any, X_valid: Any, y_valid: Any = None, *, budget: Budget | None = None, **options: Any
+) -> PrunedForest: ...
+@overload
+def prune_forest(
+    forest: Any, X_valid: Any, y_valid: Any = None, *, budget: Sequence[Budget], **options: Any
+) -> tuple[PrunedForest, ...]: ...
+@checked  # type: ignore[misc]  # the options above are those below, but for `budget`
 def prune_forest(
     forest: Any,
     X_valid: Any,
     y_valid: Any = None,
     *,
     costs: Costs = 1,
-    budget: Budget | None = None,
+    budget: Budget | Sequence[Budget] | None = None,
     limits: Sequence[Limit] | None = None,
     lam: float | Fraction | None = None,
     max_error_increase: float | None = None,
@@ -50,7 +58,7 @@ def prune_forest(
     method: Method = "best",
     time_limit: Seconds | None = None,
     misclassification_costs: ArrayLike | None = None,
-) -> PrunedForest:
+) -> PrunedForest | tuple[PrunedForest, ...]:
     """Prune a fitted forest: within a budget or other limits, at a lambda, up to an increase of the error, or by a rule.
 
     Of a fitted pipeline the forest at its end is pruned, and the result's ``estimator`` is a pipeline again. A split on a column
@@ -72,7 +80,8 @@ def prune_forest(
         prices, see `problem_from_forest`; default: 1 for each feature. A pipeline's prices are those of its raw columns, and an
         ``evaluation_cost`` for each feature is one for each column that the forest reads.
     budget
-        the largest mean cost of the examples of `X_valid`; the pruning's exact cost never exceeds it.
+        the largest mean cost of the examples of `X_valid`; the pruning's exact cost never exceeds it. Of a list of budgets the
+        answer is a tuple, all of one path.
     limits
         any number of `Limit`: other currencies, shares of examples, groups, every example, the size; then no budget.
     lam
@@ -112,7 +121,12 @@ def prune_forest(
     cost 16.45, error 0.053
     cost 10.00, error 0.077
     """
-    goal = Goal.of(budget, limits, lam, max_error_increase, choose, method, time_limit)
+    several = isinstance(budget, Sequence) and not isinstance(budget, str)
+    budgets: Any = budget if several else [budget]
+    if not len(budgets):
+        raise InvalidInputError("budget is an empty list; give at least one")
+    goals = [Goal.of(one, limits, lam, max_error_increase, choose, method, time_limit) for one in budgets]
+    goal = goals[0]
     on_validation = isinstance(errors, str) and errors == "validation"
     if y_valid is None and (goal.needs_labels or on_validation):
         why = "errors='validation'" if on_validation else "without budget and lam the choice"
@@ -123,13 +137,15 @@ def prune_forest(
     settings["evaluation_cost"] = evaluation_cost
     read = ReadForest.of(forest).under_costs(misclassification_costs)
     problem = problem_of(read, X_valid, **settings)
-    if goal.limits:
+    if goal.limits and not several:
         # without the path, only the part of it that is needed is computed
         solution = solve_limits(problem, goal.limits, method=method, time_limit=time_limit, progress=None)
         pruned = pruned_copy(read, solution.pruning)
         return PrunedForest(pruned, solution.pruning, None, None, solution, None, forest, y_valid, not on_validation)
     valid = X_valid, y_valid, sample_weight
-    return prune_by(goal, read, pruning_path(problem, progress=None), *valid, held_out=not on_validation)
+    path = pruning_path(problem, progress=None)
+    found = tuple(prune_by(one, read, path, *valid, held_out=not on_validation) for one in goals)
+    return found if several else found[0]
 
 
 @dataclass(frozen=True)

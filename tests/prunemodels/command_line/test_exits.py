@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 import prunemodels as pm
 from prunemodels.cascades import budget_cascade
 from prunemodels.cascades.cascade_files import load_cascade
+from prunemodels.command_line import exits
 from prunemodels.command_line.cli import main
 from prunemodels.stages.raw_tables import identifiers
 from prunemodels.stages.table_preparation import prepared
-from tests.prunemodels.command_line.conftest import House, told, written
+from tests.prunemodels.command_line.conftest import House, screen, told, written
 
 EXITS = "exits forest.skops --data valid.csv --label label --ignore w,note --costs costs.csv --stages 4 --quiet"
 BUDGET = 4
@@ -93,3 +95,32 @@ def test_identifiers_are_found_whatever_their_range(
         prices.to_csv("p.csv", index=False)
         assert main(["cascade", "--data", "t.csv", "--label", "y", "--costs", "p.csv", "--out", "c.skops"]) == 2
         assert f"--costs p.csv: there is no price for {words}" in capsys.readouterr().err
+
+
+def test_several_budgets_come_from_one_training(
+    house: House, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`exits` and `cascade` train once; each file has the policy of its budget, and one table has them all."""
+    small = RandomForestClassifier(3, max_depth=3, random_state=0)
+    monkeypatch.setattr(budget_cascade, "stage_models", lambda *_, **__: (small,))
+    learned = "cascade --data train.csv --label label --ignore w,note --costs costs.csv --stages 3 --quiet"
+    trained, real = list[Any](), exits.exit_path
+    monkeypatch.setattr(exits, "exit_path", lambda *given, **options: trained.append(0) or real(*given, **options))
+    X, y = house.apart, house.apart_y.to_numpy()
+    for words in (EXITS, learned):
+        seen = told(capsys, f"{words} --budget 2 6 --held-out test.csv --out out/e.skops")
+        assert [Path(one["file"]).name for one in seen["budgets"]] == ["e-2.skops", "e-6.skops"]
+        for one in seen["budgets"]:
+            cascade = load_cascade(one["file"])
+            change = one["held_out"]
+            assert change["cost_after"]["mean"] == pytest.approx(cascade.prediction_cost(X).mean())
+            assert change["error_after"]["mean"] == pytest.approx(np.mean(cascade.predict(X) != y))
+            assert one["learned_cost"] <= one["budget"]
+            assert cascade.budget == one["budget"]
+        text = screen(capsys, f"{words} --budget 2 6 --out out/e.skops")
+        assert [line.split()[0] for line in text.splitlines() if line.startswith(("2 ", "6 "))] == ["2", "6"]
+    assert len(trained) == 2
+    assert [
+        one["budget"]
+        for one in told(capsys, EXITS.replace("exits ", "exits --budget 2 --budget 6 ") + " --out out/f.skops")["budgets"]
+    ] == [2, 6]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -309,3 +311,35 @@ def test_a_terminal_shows_no_python(house: House, capsys: pytest.CaptureFixture[
         assert wrong in said
     for python in ("Pruning(", "pm.", "Decimal(", "np.", "31/10", "one_se"):
         assert python not in said
+
+
+@pytest.mark.parametrize("held_out", ["", "--held-out test.csv"])
+def test_several_budgets_have_a_file_each_and_one_table(
+    house: House, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, held_out: str
+) -> None:
+    """Each file is what its budget alone gives, from one path; the table has them all, and what each says of its budget."""
+    paths, real = list[Any](), prune.path_of
+    monkeypatch.setattr(prune, "path_of", lambda *given: paths.append(0) or real(*given))
+    words = f"prune {IN} --label label {held_out}"
+    seen = told(capsys, f"{words} --budget 6 2.5 4 --out out/p.skops")
+    assert len(paths) == 1
+    assert [Path(one["file"]).name for one in seen["budgets"]] == ["p-2.5.skops", "p-4.skops", "p-6.skops"]
+    assert seen["written"] == [one["file"] for one in seen["budgets"]]
+    for one in seen["budgets"]:
+        alone = told(capsys, f"{words} --budget {one['budget']} --out out/alone.skops")
+        many, single = (pm.load_forest(file) for file in (one["file"], "out/alone.skops"))
+        np.testing.assert_array_equal(many.predict_proba(house.X), single.predict_proba(house.X))
+        assert one["change"] == alone["held_out" if held_out else "on_data"]
+        assert one["pruned"]["cost"] <= one["budget"]
+    text = screen(capsys, f"{words} --budget 6 2.5 4 --out out/p.skops")
+    table = [line.split()[0] for line in text.splitlines() if re.match(r"(unpruned|[\d.]+) +\d", line)]
+    assert table == ["unpruned", "2.5", "4", "6"]
+
+
+def test_a_budget_and_limits_go_together(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """The pruning keeps to both, as the two limits do by themselves."""
+    both = told(capsys, f"prune {IN} --budget 3 --limit splits=12 --out out/b.skops")
+    limits = told(capsys, f"prune {IN} --limit 3 --limit splits=12 --out out/l.skops")
+    assert both["pruned"] == limits["pruned"]
+    assert both["pruned"]["cost"] <= 3
+    assert both["pruned"]["splits"] <= 12

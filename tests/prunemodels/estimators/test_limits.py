@@ -88,3 +88,15 @@ def test_bad_limits_are_named() -> None:
     cascade = pm.exit_path(pm.pruning_path(problem), X_valid, y_valid, n_stages=3, random_state=0)
     with pytest.raises(pm.errors.InvalidInputError, match="limits are about items that splits ask for"):
         pm.evaluate(cascade.at_row(0), X_test, y_test, limits=[pm.Limit(4)])
+
+
+def test_a_list_of_budgets_has_an_answer_each() -> None:
+    """From one path: each is what its budget alone gives."""
+    several = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=[10, 3])
+    for budget, one in zip((10, 3), several, strict=True):
+        alone = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=budget)
+        assert one.cost == alone.cost <= budget
+        assert one.pruning.error == alone.pruning.error
+        assert one.path is several[0].path
+    with pytest.raises(pm.errors.InvalidInputError, match="budget is an empty list"):
+        pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=[])
