@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning, before_and_after
 from formulations.answers.search_proof import SearchProof
-from formulations.answers.solution import Status, StopReason, rounding_in_words, status_of
+from formulations.answers.solution import Status, StopReason, open_share, rounding_in_words, status_of
 from formulations.arguments import checked
 from formulations.errors import SolverFailedError
 from formulations.instance.cost_items import Price
@@ -275,6 +275,11 @@ class LimitedSolution(Shown):
     def gap(self) -> float:
         """How much less error there could be at most: error - bound; 0 where the bound is above the error by rounding."""
         return max(0.0, self.error - self.bound)
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap / (error of the all-roots forest - bound), as `Solution.relative_gap`; inf of an engine that proves nothing."""
+        return open_share(self.problem, self.gap, self.bound)
 
     @property
     def status(self) -> Status:

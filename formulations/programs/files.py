@@ -43,7 +43,7 @@ Text = NDArray[Any]
 
 
 @checked
-def write_program(lp: LinearProgram, path: str | Path) -> None:
+def write_program(program: LinearProgram, file: str | Path) -> None:
     """Write a program, the whole file or none of it; the ending .lp or .mps chooses the format.
 
     The constant of the objective is the cost of a last column ``constant``, fixed at 1, so that every solver counts it.
@@ -69,30 +69,30 @@ def write_program(lp: LinearProgram, path: str | Path) -> None:
     ...
     'NAME'
     """
-    file = Path(path)
+    file = Path(file)
     lines = _lp_text if _ending(file) == ".lp" else _mps_text
-    _check_finite(lp)
-    two_sided = np.isfinite(lp.row_lower) & np.isfinite(lp.row_upper) & (lp.row_lower != lp.row_upper)
+    _check_finite(program)
+    two_sided = np.isfinite(program.row_lower) & np.isfinite(program.row_upper) & (program.row_lower != program.row_upper)
     if lines is _lp_text and two_sided.any():
-        name = lp.rows[int(np.argmax(two_sided))]
+        name = program.rows[int(np.argmax(two_sided))]
         raise InvalidInputError(f"row {name} has two sides, which .lp files lack; write an .mps file")
     try:
         with written_whole(file, "half") as out:
-            for text in lines(_with_constant(lp)):
+            for text in lines(_with_constant(program)):
                 out.write(text.encode("ascii"))
     except OSError as error:
         raise BrokenFileError(f"cannot write {file}: {error.strerror or error}") from error
 
 
 @checked
-def read_program(path: str | Path) -> LinearProgram:
+def read_program(file: str | Path) -> LinearProgram:
     """Read a program with HiGHS, names by (1), rows and columns in the file's order, a last column by (2) as the offset.
 
     A maximisation becomes a minimisation. What HiGHS warns of is passed on as a RuntimeWarning.
 
     Parameters
     ----------
-    path
+    file
         an .mps or .lp file.
 
     Raises
@@ -112,7 +112,7 @@ def read_program(path: str | Path) -> LinearProgram:
     """
     highspy = package("highspy")
 
-    file = Path(path)
+    file = Path(file)
     contents = _contents(file, _ending(file))
     solver = highspy.Highs()
     with TemporaryDirectory() as folder:

@@ -85,7 +85,7 @@ A partial function is called with what the file holds; the function itself must 
 
 
 @checked
-def save_cascade(cascade: Cascade, path: str | Path) -> None:
+def save_cascade(cascade: Cascade, file: str | Path) -> None:
     """Write a fitted cascade to a ``.skops`` or ``.joblib`` file; after a failure no partial file remains.
 
     Raises
@@ -111,11 +111,11 @@ def save_cascade(cascade: Cascade, path: str | Path) -> None:
     _check_fitted(cascade, "cascade")
     if isinstance(getattr(cascade, "costs", None), (pd.DataFrame, pd.Series)):  # skops writes no table; the items say the same
         cascade = copy(cascade).set_params(costs=priced_stages(cascade.stages_).items)
-    save_forest(cascade, path)
+    save_forest(cascade, file)
 
 
 @checked
-def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Sequence[str] = ()) -> Any:
+def load_cascade(file: str | Path, *, trust_pickle: bool = False, trusted: Sequence[str] = ()) -> Any:
     """Read a fitted cascade from a ``.skops`` or ``.joblib`` file; its predictions equal those of the saved one bit for bit.
 
     Parameters
@@ -148,7 +148,7 @@ def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Seque
     >>> bool((again.predict(X_test) == cascade.predict(X_test)).all())
     True
     """
-    place = Path(path)
+    place = Path(file)
     cascade = load_model(place, (*TRUSTED_IN_CASCADES, *trusted), "cascade", trust_pickle=trust_pickle)
     if not isinstance(cascade, Cascade) or not hasattr(cascade, "exit_path_"):
         raise NotFittedForestError(f"{place} holds a {type(cascade).__name__}, not a fitted cascade; save one with save_cascade")
@@ -169,9 +169,9 @@ def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Seque
     return cascade
 
 
-def holds_cascade(path: str | Path, *, trust_pickle: bool = False) -> bool:
+def holds_cascade(file: str | Path, *, trust_pickle: bool = False) -> bool:
     """Whether a file holds a cascade rather than a forest; a skops file is not loaded for this."""
-    place = Path(path)
+    place = Path(file)
     if place.suffix in BOOSTED_ENDINGS:
         return False
     check_model_file(place, "forest or cascade", trust_pickle=trust_pickle)

@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from formulations.answers.limited_solution import LP1Relaxation
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import ROUNDING, Solution, open_share
+from formulations.answers.solution import ROUNDING, Solution
 from formulations.arguments import Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
@@ -236,8 +236,7 @@ def _at_budget(problem: PruningProblem, run: Run, answer: Answer) -> dict[str, A
     mixture = _mixture(problem, budget, answer.mixture)
     found = budget_solution(problem, budget, pruning, answer.bound, mixture, stopped=answer.stopped, stats={})
     row: dict[str, Any] = {"status": str(found.status), "value": float(mixture.value), "dual": float(mixture.lam)}
-    row |= {"integral": mixture.is_integral, "error": found.error, "gap": found.gap}
-    row["relative_gap"] = open_share(problem, found.gap, found.bound)
+    row |= {"integral": mixture.is_integral, "error": found.error, "gap": found.gap, "relative_gap": found.relative_gap}
     return row | {"splits": pruning.n_splits, "cost": pruning.cost}
 
 

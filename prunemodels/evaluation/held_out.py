@@ -100,7 +100,7 @@ class HeldOut(Shown):
 @checked
 def held_out_cost(
     pruned: Any,
-    X_held_out: Any,
+    X: Any,
     *,
     costs: Costs | None = None,
     sample_weight: ArrayLike | None = None,
@@ -114,7 +114,7 @@ def held_out_cost(
     ----------
     pruned
         a `Pruning`; or a fitted forest, pruned or not; or an estimator or result of ours.
-    X_held_out
+    X
         rows drawn independently from the population: neither the forest's training data nor the cost sample.
     costs, evaluation_cost
         as in `problem_from_forest`. Default: those of the pruning's own problem; a forest needs prices.
@@ -140,7 +140,7 @@ def held_out_cost(
     >>> print(f"{cost.mean:.2f}, with 95 % confidence from {cost.low:.2f} to {cost.high:.2f}")
     10.00, with 95 % confidence from 10.00 to 10.00
     """
-    usage, kept = _usage_and_kept(pruned, X_held_out, costs, sample_weight, evaluation_cost)
+    usage, kept = _usage_and_kept(pruned, X, costs, sample_weight, evaluation_cost)
     return _mean_cost(SampleCost.of(usage, kept), usage.weights, confidence, method)
 
 

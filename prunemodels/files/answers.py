@@ -56,12 +56,12 @@ PAYMENTS = ("split", "item", "row", "paid")
 
 
 @checked
-def save_solution(solution: LimitedSolution, path: str | Path) -> None:
+def save_solution(solution: LimitedSolution, file: str | Path) -> None:
     """Write an answer of `solve` within a budget or limits, with its proof, to an .npz file.
 
     Parameters
     ----------
-    path
+    file
         ending in ``.npz``; a file that is there is replaced.
 
     Raises
@@ -84,8 +84,8 @@ def save_solution(solution: LimitedSolution, path: str | Path) -> None:
     >>> pm.checks.check_solution(problem, read).holds
     True
     """
-    if Path(path).suffix != ENDING:
-        raise InvalidInputError(f"path is {str(path)!r}; give one that ends in {ENDING}")
+    if Path(file).suffix != ENDING:
+        raise InvalidInputError(f"file is {str(file)!r}; give one that ends in {ENDING}")
     table = _Writer()
     relaxation, proof = solution.relaxation, solution.proof
     table.about |= {
@@ -110,11 +110,11 @@ def save_solution(solution: LimitedSolution, path: str | Path) -> None:
         table.about["window"] = [None if end is None else table.priced(end) for end in (window.high, window.low)]
     arrays: dict[str, Any] = {name: np.concatenate([np.zeros(0, dtype), *table.columns[name]]) for name, dtype in COLUMNS.items()}
     about = np.frombuffer(json.dumps(table.about).encode(), dtype=np.uint8)
-    np.savez_compressed(path, about=about, prunings=np.array(prunings), **arrays)
+    np.savez_compressed(file, about=about, prunings=np.array(prunings), **arrays)
 
 
 @checked
-def load_solution(path: str | Path, problem: PruningProblem) -> LimitedSolution:
+def load_solution(file: str | Path, problem: PruningProblem) -> LimitedSolution:
     """Read an answer that `save_solution` wrote, as one to this instance; `prunemodels.checks.check_solution` checks it.
 
     Raises
@@ -134,7 +134,7 @@ def load_solution(path: str | Path, problem: PruningProblem) -> LimitedSolution:
     ...
     SearchProof(8 steps, 2 of them leaves)
     """
-    place = Path(path)
+    place = Path(file)
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}; give one that save_solution wrote")
     arrays = read_arrays(place, ("about", "prunings", *COLUMNS))

@@ -79,12 +79,12 @@ of their own.
 
 
 @checked
-def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequence[str] = ()) -> Any:
+def load_forest(file: str | Path, *, trust_pickle: bool = False, trusted: Sequence[str] = ()) -> Any:
     """Read a fitted forest or boosted model, or a pipeline that ends with one, from a file.
 
     Parameters
     ----------
-    path
+    file
         ``.skops`` or ``.joblib``; for boosted models also XGBoost's ``.json`` and ``.ubj``, LightGBM's ``.txt`` and CatBoost's
         ``.json``, as their ``save_model`` writes them. The last come as a `ModelForest`, which needs no CatBoost.
     trust_pickle
@@ -118,7 +118,7 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequen
     >>> bool((again.predict(X_test) == forest.predict(X_test)).all())
     True
     """
-    place = Path(path)
+    place = Path(file)
     if place.suffix in BOOSTED_ENDINGS:
         forest = load_boosted(place)
     else:
@@ -153,7 +153,7 @@ def check_model_file(place: Path, kind: str, *, trust_pickle: bool) -> None:
 
 
 @checked
-def save_forest(forest: Any, path: str | Path) -> None:
+def save_forest(forest: Any, file: str | Path) -> None:
     """Write a model whole or not at all, in the format of the file's ending.
 
     Parameters
@@ -163,7 +163,7 @@ def save_forest(forest: Any, path: str | Path) -> None:
         `PrunedForest` or a `BoostedPruning`. Of these the pruned model is written, which predicts the same, and `load_forest`
         returns it. Settings, paths and solutions are not written: they hold the rows on which costs were measured. To keep them,
         use joblib or ``skops.io.dump`` yourself.
-    path
+    file
         ``.skops`` or ``.joblib``; or the library's own format: ``.json`` or ``.ubj`` for XGBoost, ``.txt`` for LightGBM. A pruned
         model of CatBoost, which CatBoost cannot hold, is written as a `ModelForest`, as ``.joblib`` only.
 
@@ -187,9 +187,9 @@ def save_forest(forest: Any, path: str | Path) -> None:
     ['forest.skops']
     """
     model = saved_model(forest)
-    check_ending(model, Path(path))
+    check_ending(model, Path(file))
     with OutputFiles() as outputs:
-        dump_forest(model, outputs.aside(path))
+        dump_forest(model, outputs.aside(file))
 
 
 def saved_model(model: Any) -> Any:

@@ -24,13 +24,13 @@ ARRAYS = ("tail", "head", "start", "end", "transposed")
 """The arrays in the file of a network certificate, see `NetworkMatrix`."""
 
 
-def load_matrix(path: str | Path) -> SignMatrix:
+def load_matrix(file: str | Path) -> SignMatrix:
     """Read a matrix for a check of total unimodularity.
 
     NumPy's .npy, scipy.sparse's .npz, Matrix Market's .mtx, numbers between commas (.csv, with names or without), or the rows
     of a linear program (.mps, .lp) with its names.
     """
-    place = Path(path)
+    place = Path(file)
     if place.suffix not in MATRIX_ENDINGS:
         raise InvalidInputError(f"{place} has the ending {place.suffix!r}; give a matrix as {', '.join(MATRIX_ENDINGS)}")
     if not os.path.isfile(place):  # False also for names that no file can have
@@ -220,9 +220,9 @@ def save_network(network: NetworkMatrix, path: Path) -> None:
     np.savez_compressed(path, **{name: np.asarray(getattr(network, name)) for name in ARRAYS})  # type: ignore[arg-type]
 
 
-def load_network(path: str | Path) -> NetworkMatrix:
+def load_network(file: str | Path) -> NetworkMatrix:
     """Read a certificate as `save_network` writes it; `check_network_matrix` decides whether it is right."""
-    place = Path(path)
+    place = Path(file)
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}; give the path of a certificate")
     try:

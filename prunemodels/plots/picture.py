@@ -355,7 +355,7 @@ def picture_files(target: str | Path) -> list[Path]:
 
 
 @checked
-def save_picture(fig: Figure, stem: str | Path) -> list[Path]:
+def save_picture(figure: Figure, file: str | Path) -> list[Path]:
     """Write a picture as PNG and SVG, or as the ending says, completely or not at all. Returns the files written.
 
     Examples
@@ -369,10 +369,10 @@ def save_picture(fig: Figure, stem: str | Path) -> list[Path]:
     >>> [file.name for file in files]
     ['tradeoff.svg']
     """
-    files = picture_files(stem)
+    files = picture_files(file)
     with OutputFiles() as outputs:
-        for file in files:
-            draw(fig, outputs.aside(file))
+        for place in files:
+            draw(figure, outputs.aside(place))
     return files
 
 

@@ -85,7 +85,7 @@ class ParquetRows:
 
 
 @checked
-def array_parts(X: NDArray[Any], n_parts: int, weights: NDArray[np.float64] | None = None) -> list[ArrayRows]:
+def array_parts(X: NDArray[Any], n_parts: int, sample_weight: NDArray[np.float64] | None = None) -> list[ArrayRows]:
     """An array, divided into `n_parts` parts of about equal size.
 
     Raises
@@ -103,12 +103,14 @@ def array_parts(X: NDArray[Any], n_parts: int, weights: NDArray[np.float64] | No
     if not 1 <= n_parts <= len(X):
         raise InvalidInputError(f"n_parts is {n_parts}; {len(X)} rows can be divided among 1 to {len(X)} workers")
     ends = np.linspace(0, len(X), n_parts + 1).astype(np.int64).tolist()
-    return [ArrayRows(X[a:b], None if weights is None else weights[a:b]) for a, b in pairwise(ends)]
+    return [ArrayRows(X[a:b], None if sample_weight is None else sample_weight[a:b]) for a, b in pairwise(ends)]
 
 
 @checked
-def parquet_parts(file: str | Path, n_parts: int, features: Sequence[str], weight: str | None = None) -> list[ParquetRows]:
+def parquet_parts(file: str | Path, n_parts: int, features: Sequence[str], sample_weight: str | None = None) -> list[ParquetRows]:
     """A Parquet file's row groups, divided into `n_parts` parts of about as many rows; only the file's footer is read here.
+
+    Columns go by name: those of `features` in the forest's order, and `sample_weight`.
 
     Raises
     ------
@@ -136,7 +138,7 @@ def parquet_parts(file: str | Path, n_parts: int, features: Sequence[str], weigh
             known = set(opened.schema_arrow.names)
     except (OSError, pa.ArrowException) as error:
         raise BrokenFileError(f"{file} cannot be read as Parquet ({error})") from error
-    missing = [name for name in [*features, *([] if weight is None else [weight])] if name not in known]
+    missing = [name for name in [*features, *([] if sample_weight is None else [sample_weight])] if name not in known]
     if missing:
         raise InvalidInputError(f"{file} has no column {missing[0]!r}; name the columns in the forest's order")
     if not 1 <= n_parts <= len(sizes):
@@ -150,4 +152,4 @@ def parquet_parts(file: str | Path, n_parts: int, features: Sequence[str], weigh
         nearest = int(np.argmin(np.abs(ends - ends[-1] * k / n_parts))) + 1
         cuts.append(min(max(nearest, cuts[-1] + 1), len(sizes) - n_parts + k))
     cuts.append(len(sizes))
-    return [ParquetRows(str(file), tuple(range(a, b)), tuple(features), weight) for a, b in pairwise(cuts)]
+    return [ParquetRows(str(file), tuple(range(a, b)), tuple(features), sample_weight) for a, b in pairwise(cuts)]

@@ -373,9 +373,9 @@ def bound(**change: Any) -> float:
 
 
 REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
-    (held_out_cost, {"pruned": tree, "X_held_out": X[350:]}, "costs is missing: a forest has no prices"),
-    (held_out_cost, {"pruned": cheap, "X_held_out": example.X_test.iloc[:, ::-1]}, "select the columns in the training order"),
-    (held_out_cost, {"pruned": cheap, "X_held_out": example.X_test[:1]}, "at least 2 examples of positive weight, there is 1"),
+    (held_out_cost, {"pruned": tree, "X": X[350:]}, "costs is missing: a forest has no prices"),
+    (held_out_cost, {"pruned": cheap, "X": example.X_test.iloc[:, ::-1]}, "select the columns in the training order"),
+    (held_out_cost, {"pruned": cheap, "X": example.X_test[:1]}, "at least 2 examples of positive weight, there is 1"),
     (certify, {"budget": -1}, "budget is -1, negative"),
     (certify, {"budget": math.nan}, "budget is nan"),
     (certify, {"share": 0.2}, "4 rows at share 0.2 leave fewer than 2 rows in one part"),
