@@ -105,13 +105,13 @@ def run(notebook: Notebook, *, timeout: int = 1200) -> Notebook:
     import nbformat
     from nbclient import NotebookClient
 
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # figures are drawn where the kernel shows them, whatever MPLBACKEND says outside
+    environment = {"OMP_NUM_THREADS": "1"} | os.environ | {"MPLBACKEND": ""}
     fresh = nbformat.reads(json.dumps(notebook), as_version=4)
     options = {"record_timing": False, "coalesce_streams": True, "timeout": timeout}
     folder = {"metadata": {"path": str(ROOT)}}
-    done: Notebook = json.loads(
-        nbformat.writes(NotebookClient(fresh, resources=folder, **options).execute())
-    )
+    client = NotebookClient(fresh, resources=folder, **options)
+    done: Notebook = json.loads(nbformat.writes(client.execute(env=environment)))
     for cell in code_cells(done):
         cell["outputs"] = [
             light(output) for output in cell["outputs"] if not compiles(output)
