@@ -81,6 +81,10 @@ _OPEN = re.compile(r"\s*[+-]?(?:[0-9]+|[1-9][0-9]{0,2}\.[0-9]{3})\s*")
 _THOUSANDS = {",": "commas", ".": "points", "'": "apostrophes", "\u2019": "apostrophes"}
 
 
+TAKEN = "taken"
+"""The attribute of a table that was read: for each column of text what was taken for numbers."""
+
+
 class Number(NamedTuple):
     """One reading of a cell: the number in Python's spelling, and what was taken, for the user."""
 
@@ -301,6 +305,9 @@ def read_numbers(
     dates = {name: column for name, column in columns.items() if name not in numbers and column.is_dates_with_gaps}
     for name in columns.keys() - numbers.keys():
         found[name] = without_missing_words(table[name]) if name in dates else _with_gaps(table[name])
+    found.attrs[TAKEN] = {
+        name: [what for what, names in taken.items() if name in names] for name in (*simple, *map(str, numbers))
+    }
     told = [f"{what} in {_listed(names)}" for what, names in taken.items()]
     told += _missing_told({name: column for name, column in (numbers | dates).items() if name not in as_text}, len(table))
     words = (_words_told(name, column, first) for name, column in columns.items() if name not in numbers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from formulations.shown import align, error_name
 from prunemodels.cascades.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.forest_exits import exit_path
+from prunemodels.command_line.columns import columns_of, columns_table
 from prunemodels.command_line.inputs import (
     Examples,
     check_held_out_file,
@@ -25,15 +27,19 @@ from prunemodels.command_line.inputs import (
     read_labelled,
 )
 from prunemodels.command_line.judge import (
+    alike,
     budget_lines,
     budget_warnings,
     check_labels,
+    check_labels_alike,
+    check_positive,
     choice_line,
     features_of,
     hints_on_columns,
+    roles,
     warnings_of,
 )
-from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, refuse, shows_progress
+from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, refuse, reserve_model, shows_progress
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.evaluate import item_label
@@ -46,13 +52,15 @@ def exits_command(args: argparse.Namespace) -> Summary:
     """``prunemodels exits``: exits along the optimal path of a forest, which is not retrained."""
     each, outs = _begin(args)
     instance = read_instance(args)
-    path, data = path_of(args, instance), instance.data
+    held_out, data = None if args.held_out is None else read_examples(args, "--held-out", instance.model), instance.data
+    hints = hints_on_rows(held_out, *instance.seen)
+    check_positive(args, instance.model.classes, None if held_out is None else held_out.y)
+    path = path_of(args, instance)
     with errors_naming("--data"):
         exits = exit_path(path, data.X, data.y, n_stages=args.stages, sample_weight=data.weights, random_state=SETTINGS.seed)
-    held_out = None if args.held_out is None else read_examples(args, "--held-out", instance.model)
     trees = path.problem.ensemble.n_trees
     model = f"{args.forest}: {model_name(instance.forest)}, {trees} trees; prunings are the stages"
-    return _finish(each, model, exits, held_out, data, outs, hints_on_rows(held_out, *instance.seen))
+    return _finish(each, model, exits, held_out, data, outs, hints)
 
 
 def cascade_command(args: argparse.Namespace) -> Summary:
@@ -60,16 +68,25 @@ def cascade_command(args: argparse.Namespace) -> Summary:
     each, outs = _begin(args)
     table = read_labelled(args, "--data", args.label, args.weights)
     assert table.y is not None
+    columns = columns_of(table.X, roles(args))
     data = features_of(args, table)
-    kind = BudgetCascadeRegressor if check_labels(args, table.y) else BudgetCascadeClassifier
+    regression = check_labels(args, table.y)
+    kind = BudgetCascadeRegressor if regression else BudgetCascadeClassifier
+    held = None if args.held_out is None else read_labelled(args, "--held-out", args.label, args.weights)
+    if held is not None and held.y is not None:
+        same = replace(data, file=args.held_out, X=alike(args, held, data.names, data.X), y=held.y, weights=held.weights)
+        check_labels_alike(args, table.y, held.y, regression=regression)
+        hints_on_rows(same, data)
     options: dict[str, Any] = {"budget": each[0].budget, "n_stages": args.stages, "random_state": SETTINGS.seed}
     cascade = kind(costs=read_costs(args, data), verbose=int(shows_progress(args)), **options)
     with errors_naming("--data"):
         cascade.fit(data.X, data.y, sample_weight=data.weights)
-    held_out = None if args.held_out is None else read_examples(args, "--held-out", cascade)
+    held_out = None if held is None else read_examples(args, "--held-out", cascade, table=held)
     hints = hints_on_columns(data.X) + hints_on_rows(held_out, data)
     model = f"{kind.__name__} of {cascade.exit_path_.stages.n_stages} sets of {len(data.names)} features"
-    return _finish(each, model, cascade, held_out, data, outs, hints)
+    summary = _finish(each, model, cascade, held_out, data, outs, hints)
+    shown = ["", columns_table(columns, len(table.y)), ""]
+    return replace(summary, record={**summary.record, "columns": columns}, lines=[*summary.lines, *shown])
 
 
 def _begin(args: argparse.Namespace) -> tuple[list[argparse.Namespace], list[Path]]:
@@ -81,7 +98,7 @@ def _begin(args: argparse.Namespace) -> tuple[list[argparse.Namespace], list[Pat
     each = each_budget(args)
     if len(each) > 1:
         refuse(args, "picture", "is for one budget at a time; drop it, or give one budget")
-    return each, [args.outputs.reserve(file_of(one), "--out", endings=FOREST_ENDINGS) for one in each]
+    return each, [reserve_model(args, file_of(one), FOREST_ENDINGS) for one in each]
 
 
 def _finish(

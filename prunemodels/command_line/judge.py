@@ -21,8 +21,9 @@ from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
 from formulations.instance.tree_loss import TreeLoss, usual_loss
-from formulations.shown import align, error_name
+from formulations.shown import align, cell, error_name, row_of
 from prunemodels.cascades.cascade import Cascade
+from prunemodels.command_line.columns import columns_of, columns_table
 from prunemodels.command_line.inputs import (
     PRINTS,
     Examples,
@@ -31,16 +32,17 @@ from prunemodels.command_line.inputs import (
     hints_on_rows,
     read_labelled,
 )
-from prunemodels.command_line.parsing import errors_naming, reserve
+from prunemodels.command_line.parsing import errors_naming, reserve, reserve_model
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import shown, take_any_features
+from prunemodels.evaluation.known_values import Known
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
-from prunemodels.models.forests.labels import losses_of
+from prunemodels.models.forests.labels import class_numbers, losses_of
 from prunemodels.models.tree_model import TreeModel, tree_model_of
 from prunemodels.stages.raw_tables import codes, identifiers, is_numeric
-from prunemodels.stages.table_preparation import prepared
-from prunemodels.statements.by_class import NAMES, ByClass, by_class
+from prunemodels.stages.table_preparation import kind_of, prepared
+from prunemodels.statements.by_class import NAMES, ByClass, by_class, positive_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import MeanInterval
 from prunemodels.statements.wording import amount, budget_verdict, error, interval, is_overrun
@@ -168,7 +170,7 @@ def verdict_on(budget: Any, cost: MeanInterval, unit: str = "") -> tuple[dict[st
 
 def train_command(args: argparse.Namespace) -> Summary:
     """``prunemodels train``: a forest or a boosted model, fitted to a table, saved, and measured on examples kept apart."""
-    out = args.outputs.reserve(args.out, "--out", endings=FOREST_ENDINGS)
+    out = reserve_model(args, args.out, FOREST_ENDINGS)
     if args.held_out is not None and args.apart_csv is not None:
         raise InvalidInputError("--apart-csv writes what --split keeps apart, but --held-out names such examples; drop one")
     kept = reserve(args, "apart_csv", ".csv")
@@ -178,15 +180,16 @@ def train_command(args: argparse.Namespace) -> Summary:
     assert y is not None
     regression = check_labels(args, y)
     rows, apart = _parts(args, y, regression=regression) if args.held_out is None else (np.arange(len(y)), np.arange(0))
+    columns = columns_of(table.X, roles(args))
     table = features_of(args, table, rows)
     X = table.X
     if args.held_out is None:
         test_X, test_y, where = X.iloc[apart], y[apart], f"kept apart from {args.data}"
     else:
         held_out, where = read_labelled(args, "--held-out", args.label), f"of {args.held_out}"
-        with errors_naming("--held-out"):
-            test_X, test_y = take_any_features(held_out.X, table.names, args.held_out), held_out.y
+        test_X, test_y = alike(args, held_out, table.names, X), held_out.y
     assert test_y is not None
+    check_labels_alike(args, y[rows], test_y, regression=regression)
     model = _unfitted(args, X, regression=regression)
     with errors_naming("--data"):
         model.fit(X.iloc[rows], y[rows])
@@ -205,7 +208,7 @@ def train_command(args: argparse.Namespace) -> Summary:
     measure = tree_model.measure
     record = {"model": model_name(model), "trees": tree_model.ensemble.n_trees, "measure": measure}
     record |= {"features": len(table.names), "examples": len(rows), "held_out_examples": len(test_y)}
-    record |= {"held_out_error": measured, "training_error": trained, "plain_error": plain, "classes": found}
+    record |= {"columns": columns, "held_out_error": measured, "training_error": trained, "plain_error": plain, "classes": found}
     always = "the mean for everybody" if regression else f"the answer {simple!s} for everybody"
     lines: list[str | Line] = [
         f"{args.out}: {record['model']}, {record['trees']} trees on {len(table.names)} columns",
@@ -218,6 +221,9 @@ def train_command(args: argparse.Namespace) -> Summary:
         Line("trained on", f"{len(rows):,} examples of {args.data}, with {error(trained, measure)} there"),
         "",
         *class_lines(found),
+        "",
+        columns_table(columns, len(y)),
+        "",
     ]
     hints = hints_on_columns(X)
     seen, test = Examples(args.data, X, y, None, table.names), Examples(args.held_out, test_X, test_y, None, table.names)
@@ -244,6 +250,45 @@ def features_of(args: argparse.Namespace, table: Examples, rows: NDArray[Any] | 
     args.told += [f"{args.data}: {shown(empty)} left out, without a value to learn from"] if empty else []
     with errors_naming("--data"):
         return replace(table, X=take_any_features(table.X, names, args.data), names=names)
+
+
+def roles(args: argparse.Namespace) -> dict[str, str]:
+    """What columns of ``--data`` are that are no features."""
+    found = {args.label: "label", getattr(args, "weights", None): "weight"} | dict.fromkeys(args.ignore or (), "ignored")
+    return {name: role for name, role in found.items() if name is not None}
+
+
+def alike(args: argparse.Namespace, held_out: Examples, names: Sequence[str], X: pd.DataFrame) -> pd.DataFrame:
+    """The features of ``--held-out``, if they hold what those of the training table X hold: told before any training."""
+    with errors_naming("--held-out"):
+        found = take_any_features(held_out.X, names, args.held_out)
+        for name in names:
+            kind = kind_of(X[name], name)
+            wrong = np.flatnonzero(Known(kind).unknown(found[name]))
+            if wrong.size:
+                where, value = row_of(args.held_out, int(wrong[0])), cell(found[name].iloc[wrong[0]])
+                raise InvalidInputError(
+                    f"{where}: the column {name!r} is {value}, in --data it holds {kind}s; give such a value, or leave it empty"
+                )
+    return found
+
+
+def check_labels_alike(args: argparse.Namespace, y: NDArray[Any], held_out: NDArray[Any], *, regression: bool) -> None:
+    """Refuse labels of the examples kept apart that training does not know, and a ``--positive`` that is none."""
+    classes = None if regression else np.unique(y)
+    with errors_naming(f"--label {args.label}"):
+        class_numbers(classes, held_out, len(held_out))
+    check_positive(args, classes, held_out)
+
+
+def check_positive(args: argparse.Namespace, classes: NDArray[Any] | None, truth: NDArray[Any] | None) -> None:
+    """Refuse a ``--positive`` that is no class of the model, or that no example or every one has, before any work."""
+    if truth is None or args.positive is None:
+        return
+    with errors_naming("--positive"):
+        if classes is None:
+            raise InvalidInputError(f"{args.positive!r} is a class, and the model predicts numbers; leave it out")
+        positive_class(classes, truth, np.ones(len(truth)), args.positive)
 
 
 def check_labels(args: argparse.Namespace, y: NDArray[Any]) -> bool:

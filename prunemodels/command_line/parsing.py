@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from formulations.errors import InvalidInputError, PruneModelsError
+from formulations.extras import package
 from prunemodels.command_line.commands import COMMANDS, COMMON, TASKS, Command
 from prunemodels.command_line.process import MEANINGS, styled
 from prunemodels.command_line.settings import SETTINGS
@@ -335,10 +336,19 @@ def reserve(args: argparse.Namespace, name: str, *endings: str) -> list[Path]:
     return [] if given is None else [args.outputs.reserve(given, option_of(name), endings=endings)]
 
 
+def reserve_model(args: argparse.Namespace, file: str, endings: Sequence[str]) -> Path:
+    """The file of a model, reserved before any work, which would be lost where what writes it is not installed."""
+    place: Path = args.outputs.reserve(file, "--out", endings=endings)
+    if place.suffix == ".skops":
+        package("skops.io")
+    return place
+
+
 def reserve_pictures(args: argparse.Namespace) -> list[Path]:
     """The files of ``--picture``; none without that option."""
     if getattr(args, "picture", None) is None:
         return []
+    package("matplotlib")
     from prunemodels.plots.picture import picture_files
 
     with errors_naming("--picture"):

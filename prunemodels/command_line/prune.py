@@ -15,6 +15,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
+from formulations.programs.limit_rows import limit_rows
 from formulations.shown import align
 from prunemodels.command_line.inputs import (
     Examples,
@@ -38,12 +39,22 @@ from prunemodels.command_line.judge import (
     budget_lines,
     budget_warnings,
     changed,
+    check_positive,
     choice_line,
     model_record,
     verdict_on,
     warnings_of,
 )
-from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, option_of, refuse, reserve, shows_progress
+from prunemodels.command_line.parsing import (
+    draw_pictures,
+    errors_naming,
+    need,
+    option_of,
+    refuse,
+    reserve,
+    reserve_model,
+    shows_progress,
+)
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, plain
 from prunemodels.estimators.pruned_forest import PrunedForest
@@ -83,6 +94,7 @@ class Found:
     picture: Callable[[Examples], Any]
     record: dict[str, Any]
     lines: list[Line]
+    held_out: Examples | None
     solution: LimitedSolution | None = None
 
     @property
@@ -120,9 +132,7 @@ def _along(path: PruningPath, rows: Examples) -> PathEvaluation | None:
 def prune_command(args: argparse.Namespace) -> Summary:
     """``prunemodels prune``: one pruned model, and the path and pictures if they are asked for."""
     each = check_budget_options(args)
-    outs = [args.outputs.reserve(file_of(one), "--out", endings=MODEL_ENDINGS) for one in each]
-    if outs[0].suffix == ".skops":
-        package("skops.io")  # refused now rather than after the work
+    outs = [reserve_model(args, file_of(one), MODEL_ENDINGS) for one in each]
     model = read_model_file(args)
     boosted = adds_up(model)
     if boosted:
@@ -134,7 +144,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
     whole = bool(tables or args.pictures or len(each) > 1)
     found = _of_boosted(each, model, whole=whole) if boosted else _of_forest(each, model)
     first = found[0]
-    rows = None if args.held_out is None else read_examples(args, "--held-out", first.before)
+    rows = first.held_out
     hints, on = hints_on_rows(rows, *first.seen), first.data if rows is None else rows
     for one, out in zip(found, outs, strict=True):
         dump_forest(drop_unused(one.saved) if args.drop_unused else one.saved, args.outputs.aside(out))
@@ -158,6 +168,14 @@ def prune_command(args: argparse.Namespace) -> Summary:
     lines += [*first.lines, Line("cost sample", first.data.told)]
     after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
     return Summary(record, lines, files, first.data.ignored, hints, "" if boosted else after, warnings=warnings_of(record))
+
+
+def _kept_apart(args: argparse.Namespace, model: TreeModel, seen: list[Examples]) -> Examples | None:
+    """The examples of ``--held-out``, refused where they do not suit before any work."""
+    rows = None if args.held_out is None else read_examples(args, "--held-out", model)
+    hints_on_rows(rows, *seen)
+    check_positive(args, model.classes, (seen[0] if rows is None else rows).y)
+    return rows
 
 
 def _goal(args: argparse.Namespace) -> str:
@@ -251,11 +269,18 @@ def within_limits(args: argparse.Namespace, path: PruningPath) -> LimitedSolutio
 def _of_forest(each: list[argparse.Namespace], model: Any) -> list[Found]:
     """A forest: all optimal prunings, and those that the arguments for each budget ask for."""
     instance = read_instance(each[0], model)
+    rows = _kept_apart(each[0], instance.model, instance.seen)
+    for args in each:
+        if (limits := limits_of(args)) is not None:
+            with errors_naming("--limit" if args.limit else "--budget"):
+                limit_rows(instance.problem, limits)
     path = path_of(each[0], instance)
-    return [_pruned_forest(args, model, instance, path) for args in each]
+    return [_pruned_forest(args, model, instance, path, rows) for args in each]
 
 
-def _pruned_forest(args: argparse.Namespace, model: Any, instance: Instance, path: PruningPath) -> Found:
+def _pruned_forest(
+    args: argparse.Namespace, model: Any, instance: Instance, path: PruningPath, held_out: Examples | None
+) -> Found:
     """The pruning of a path that the arguments ask for."""
     problem, unpruned = instance.problem, Pruning.unpruned(instance.problem)
     pruning, solution, certified = choose_pruning(args, path)
@@ -299,7 +324,7 @@ def _pruned_forest(args: argparse.Namespace, model: Any, instance: Instance, pat
     def picture(rows: Examples) -> Any:
         return package("prunemodels.plots").plot_tradeoff(path, held_out=_along(path, rows), chosen=pruning)
 
-    return Found(instance.model, instance.seen, answer, saved, path, change, picture, record, lines, solution)
+    return Found(instance.model, instance.seen, answer, saved, path, change, picture, record, lines, held_out, solution)
 
 
 def _on_held_out(args: argparse.Namespace, found: Found, rows: Examples) -> tuple[dict[str, Any], list[str | Line]]:
@@ -365,12 +390,19 @@ def search_boosted(
 def _of_boosted(each: list[argparse.Namespace], model: Any, *, whole: bool) -> list[Found]:
     """A model whose trees add up: the trade-off, if all of it is wanted, and the prunings that the arguments ask for."""
     trees, data, costs = read_boosted_inputs(each[0], model)
+    rows = _kept_apart(each[0], trees, [data])
     found = search_boosted(each, model, data, costs, whole=whole)
-    return [_pruned_boosted(args, trees, data, costs, *one) for args, one in zip(each, found, strict=True)]
+    return [_pruned_boosted(args, trees, data, costs, rows, *one) for args, one in zip(each, found, strict=True)]
 
 
 def _pruned_boosted(
-    args: argparse.Namespace, trees: TreeModel, data: Examples, costs: Any, path: BoostedPath | None, chosen: BoostedPruning
+    args: argparse.Namespace,
+    trees: TreeModel,
+    data: Examples,
+    costs: Any,
+    held_out: Examples | None,
+    path: BoostedPath | None,
+    chosen: BoostedPruning,
 ) -> Found:
     """The pruning that the arguments ask for."""
     saved, after = saved_model(chosen), tree_model_of(chosen)
@@ -389,4 +421,4 @@ def _pruned_boosted(
     def change(rows: Examples) -> HeldOutChange:
         return changed(args, answered(args, trees, rows, costs), answered(args, after, rows, costs), trees.classes, rows)
 
-    return Found(trees, [data], chosen, saved, path, change, picture, record, lines)
+    return Found(trees, [data], chosen, saved, path, change, picture, record, lines, held_out)

@@ -14,6 +14,7 @@ from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
+from formulations.extras import package
 from prunemodels.cascades.cascade_files import holds_cascade, load_cascade
 from prunemodels.command_line.commands import INPUTS
 from prunemodels.command_line.inputs import (
@@ -26,7 +27,7 @@ from prunemodels.command_line.inputs import (
     read_instance,
     read_model_file,
 )
-from prunemodels.command_line.judge import warnings_of
+from prunemodels.command_line.judge import check_positive, warnings_of
 from prunemodels.command_line.parsing import errors_naming, need, option_of, refuse
 from prunemodels.command_line.process import STATUS
 from prunemodels.command_line.prune import (
@@ -62,6 +63,7 @@ LABEL = "is missing: the page shows the error on --held-out; name the label colu
 def report_command(args: argparse.Namespace) -> Summary:
     """``prunemodels report``."""
     place = args.outputs.reserve(args.out, "--out", endings=(".html",))
+    package("matplotlib")  # refused now rather than after the work
     with errors_naming("FOREST|CASCADE"):
         cascade = holds_cascade(args.forest, trust_pickle=args.trust_pickle)
     facts, hints = (_of_cascade(args), []) if cascade else _of_pruning(args)
@@ -83,6 +85,7 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
         trees, data, costs = read_boosted_inputs(args, model)
         held_out = read_examples(args, "--held-out", trees)
         hints = hints_on_rows(held_out, data)
+        check_positive(args, trees.classes, held_out.y)
         ((path, chosen),) = search_boosted([args], model, data, costs, whole=True)
         assert path is not None
         with errors_naming(f"--held-out {args.held_out}"):
@@ -91,8 +94,12 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
     instance = read_instance(args, model)
     held_out = read_examples(args, "--held-out", instance.model)
     hints = hints_on_rows(held_out, *instance.seen)
+    check_positive(args, instance.model.classes, held_out.y)
+    if args.pruned is not None:
+        with errors_naming("--pruned"):
+            pruned = pruning_from_forest(instance.problem, load_forest(args.pruned, trust_pickle=args.trust_pickle))
     optima = path_of(args, instance)
-    taken = _chosen(args, optima)
+    taken = _chosen(args, optima) if args.pruned is None else pruned
     with errors_naming(f"--held-out {args.held_out}"):
         options = _page_options(args, "forest", held_out.weights)
         return gather(optima, model, held_out.X, held_out.y, chosen=taken, **options), hints
@@ -141,9 +148,6 @@ def _check_options(args: argparse.Namespace) -> None:
 
 def _chosen(args: argparse.Namespace, path: PruningPath) -> Pruning | LimitedSolution:
     """The pruning that the arguments ask for."""
-    if args.pruned is not None:
-        with errors_naming("--pruned"):
-            return pruning_from_forest(path.problem, load_forest(args.pruned, trust_pickle=args.trust_pickle))
     return path.at_lam(args.lam) if limits_of(args) is None else within_limits(args, path)
 
 

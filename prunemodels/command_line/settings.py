@@ -18,6 +18,10 @@ class Settings:
     """The random state is fixed, so that the same command gives the same model."""
     confidence: float = 0.95
     """Of intervals."""
+    few_words: int = 4
+    """The largest number of words or columns that a line of the table of columns names."""
+    word: int = 16
+    """Characters of a word there."""
     most_names: int = 6
     """The largest number of items or columns that a line names."""
     mostly: float = 0.9
