@@ -250,6 +250,8 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
 class BudgetCascadeRegressor(CascadeNumbers, _BudgetCascade):
     """`BudgetCascadeClassifier` for regression: the error is squared, and doubt is learned.
 
+    Parameters and attributes are the same, except that there is no `classes_`.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes

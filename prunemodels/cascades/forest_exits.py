@@ -155,6 +155,8 @@ class CascadeClassifier(CascadeClasses, _Cascade):
 class CascadeRegressor(CascadeNumbers, _Cascade):
     """`CascadeClassifier` for regression: the error is squared, and doubt is learned.
 
+    Parameters and attributes are the same, except that there is no `classes_`.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes

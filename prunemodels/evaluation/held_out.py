@@ -47,6 +47,8 @@ class HeldOutCost(MeanInterval):
 
     Parameters
     ----------
+    mean, standard_error, low, high, confidence, method, n, n_effective
+        as in `MeanInterval`: the population's mean is beyond each end with probability (1 - confidence) / 2 at most.
     paid_once
         the part of `mean`, `low` and `high` that comes from items paid once for all examples. It is known, without error.
     largest
@@ -207,6 +209,8 @@ def hold_out(
         `ChunkedTable`; then y and `sample_weight` are names of columns, or arrays.
     sample_weight
         shape (N,), >= 0: a row stands for that many, in cost as in error, with ``method="t"`` only.
+    confidence, method
+        of both intervals, as in `held_out_cost` and `held_out_error`.
 
     Examples
     --------

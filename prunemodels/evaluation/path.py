@@ -298,6 +298,13 @@ def _standard_error(sums: Floats, mean: Floats, weights: Floats) -> Floats:
 def choose_row(evaluation: PathEvaluation, rule: Rule = "one_se") -> int:
     """The row of the path that a rule chooses.
 
+    Parameters
+    ----------
+    evaluation
+        of the path on labelled examples, see `evaluate_path`.
+    rule
+        ``"one_se"`` (default): `one_se`, for the error that is nearly the least. ``"knee"``: `knee`, for a large saving.
+
     Raises
     ------
     InvalidInputError
