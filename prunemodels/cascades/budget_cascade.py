@@ -52,6 +52,8 @@ class _BudgetCascade(Cascade):
         *,
         budget: Price | None = None,
         lam: float | None = None,
+        max_error: float | None = None,
+        confidence: float = 0.95,
         choose: Rule = "one_se",
         n_stages: int = 16,
         cv: Any = None,
@@ -68,6 +70,8 @@ class _BudgetCascade(Cascade):
         self.costs = costs
         self.budget = budget
         self.lam = lam
+        self.max_error = max_error
+        self.confidence = confidence
         self.choose = choose
         self.n_stages = n_stages
         self.cv = cv
@@ -196,11 +200,15 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
         prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.models.costs.cost_items`. Default: 1
         each.
     budget
-        the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget` and `lam`.
+        the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget`, `lam` and
+        `max_error`.
     lam
         error per unit of cost.
+    max_error, confidence
+        the cheapest policy that errs at most so much on new examples, with this confidence. A quarter of the examples, at most
+        10,000, are set apart to test that, unless `fit` is given `X_certify`; see `Cascade.at_error`.
     choose
-        the rule if neither is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
+        the rule if none of them is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
         best, or ``"knee"``, the corner of the curve.
     n_stages
         largest number of sets that become stages; the first and the last set always do.

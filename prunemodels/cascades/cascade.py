@@ -15,10 +15,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from formulations.arguments import NotNegative, checked, checking
+from formulations.arguments import NotNegative, Share, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import in_order_of
+from prunemodels.cascades.choosing import chosen, promised
 from prunemodels.cascades.exit_path import Choice, ExitPath, check_learning, learn_exit_path, weights_to_learn
 from prunemodels.cascades.fitting import (
     Division,
@@ -30,6 +31,7 @@ from prunemodels.cascades.fitting import (
     judged_stages,
     without_weight_zero,
 )
+from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import column_prices
 from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
 from prunemodels.points import Rule
@@ -39,6 +41,8 @@ from prunemodels.stages.raw_tables import cascade_sample, raw_rows, reads_raw_co
 from prunemodels.stages.set_stages import SetStages
 from prunemodels.stages.staged_model import StagedModel
 from prunemodels.stages.stages import PricedStages, Stages, table_of
+from prunemodels.statements.mean_bounds import unequal
+from prunemodels.statements.promises import Promise, check_enough, check_max_error
 
 
 class Cascade(BaseEstimator):  # type: ignore[misc]
@@ -64,6 +68,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         the cascade itself chose were chosen by these rows, too, so with few rows the error is too low.
     spending_
         how much of a budget is spent, and why not all of it; empty without a budget.
+    promise_
+        the error that was promised, and how it was tested; None without `max_error`.
     """
 
     stages_: Stages
@@ -73,6 +79,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     row_: int | None
     numeric_: bool
     column_types_: list[str] | None
+    promise_: Promise | None
 
     def fit(
         self,
@@ -82,6 +89,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         X_valid: Any = None,
         y_valid: Any = None,
         sample_weight_valid: ArrayLike | None = None,
+        X_certify: Any = None,
+        y_certify: Any = None,
     ) -> Self:
         """Fit the stages, of which a budget cascade finds the sets of items first, and learn when to stop from other rows.
 
@@ -95,6 +104,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         X_valid, y_valid, sample_weight_valid
             examples on which sets are compared and from which the policy is learned, in place of parts of X; then all of X is
             used for training.
+        X_certify, y_certify
+            examples by which `max_error` is tested, in place of a part of X.
 
         Returns
         -------
@@ -106,38 +117,65 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             for stages, prices, labels and options that are not valid; the text says which, and the remedy.
         """
         check_options(self)
-        if (X_valid is None) != (y_valid is None):
-            missing, given = ("X_valid", "y_valid") if X_valid is None else ("y_valid", "X_valid")
-            raise InvalidInputError(f"{missing} is missing: {given} is given; give both, or none")
+        _check_pair(X_valid, y_valid, "valid")
+        _check_pair(X_certify, y_certify, "certify")
         rng = check_random_state(self.random_state)
         stages = getattr(self, "stages", None)
         if isinstance(stages, Stages):
-            return self._choose([self._fitted_already(stages, X, y, sample_weight)], rng)
+            rows = self._for_fitted(stages, X, y, sample_weight)
+            rows, apart = self._set_apart(rows, X_certify, y_certify, rng)
+            self.own_rows_ = np.arange(len(rows)) if rows.place is None else rows.place
+            judged = Judged(stages, table_of(stages, rows.X), rows, np.zeros(len(rows), dtype=np.int64))
+            return self._choose([judged], rng, apart)
         sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
+        sample, apart = self._set_apart(sample, X_certify, y_certify, rng)
         classes = classes_of(sample) if is_classifier(self) else None
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
         seed = int(rng.randint(np.iinfo(np.int32).max))
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
         training = Training((), sample, held_out, items, classes, seed, self.n_jobs)
         with in_one_thread_if_small(len(sample) * self.n_features_in_):
-            return self._choose(self._chains(training, rng), rng)
+            return self._choose(self._chains(training, rng), rng, apart)
 
     def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
         """Fit the stages; the sequences of them that policies are learned for."""
         raise NotImplementedError
 
-    def _fitted_already(self, stages: Stages, X: Any, y: Any, sample_weight: ArrayLike | None) -> Judged[Stages]:
+    def _for_fitted(self, stages: Stages, X: Any, y: Any, sample_weight: ArrayLike | None) -> Sample:
         """Stages that the user has fitted, and these rows as the ones from which the policy is learned."""
         if (stages.task == "classification") != is_classifier(self):
             raise InvalidInputError(
                 f"the stages are for {stages.task}, {type(self).__name__} is not; use the other cascade class"
             )
-        table = table_of(stages, X)
         keep_columns(self, stages)
         weight = None if sample_weight is None else in_order_of(X, sample_weight, "sample_weight")
-        rows = Sample(X, np.asarray(y), None if weight is None else np.asarray(weight, dtype=np.float64))
-        self.own_rows_ = np.arange(len(rows))
-        return Judged(stages, table, rows, np.zeros(len(rows), dtype=np.int64))
+        return Sample(X, np.asarray(y), None if weight is None else np.asarray(weight, dtype=np.float64))
+
+    def _set_apart(
+        self, sample: Sample, X_certify: Any, y_certify: Any, rng: np.random.RandomState
+    ) -> tuple[Sample, tuple[Any, Any] | None]:
+        """The examples to learn from, and rows and labels that test `max_error`, in random order; None without it."""
+        if self.max_error is None:
+            if X_certify is not None:
+                raise InvalidInputError("X_certify is given without max_error, which it tests; give max_error, or leave it out")
+            return sample, None
+        if sample.weight is not None and unequal(sample.of_weight().weight) is not None:
+            raise InvalidInputError(
+                "sample_weight is given with max_error, which is promised for examples of equal weight; leave it out, or draw "
+                "rows by their weights"
+            )
+        if X_certify is not None:
+            apart, where = labelled(self, self._as_trained(X_certify), y_certify, None, "certify"), "X_certify"
+            order = rng.permutation(len(apart))
+            apart = apart.take(order)
+        else:
+            order = rng.permutation(len(sample))
+            count = min(round(PARAMS.promised_share * len(sample)), PARAMS.most_held_out)
+            sample, apart = sample.take(np.sort(order[count:])), sample.take(order[:count])
+            where = f"the part of X that is set apart, {PARAMS.promised_share:.0%} of it,"
+        if is_classifier(self):
+            check_enough(len(apart), self.max_error, self.confidence, where)
+        return sample, (apart.X, apart.y)
 
     def _held_out(
         self, sample: Sample, X_valid: Any, y_valid: Any, sample_weight_valid: Any, rng: np.random.RandomState
@@ -159,14 +197,15 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         self.own_rows_ = np.flatnonzero(judged.fold == 0) if place is None else place[judged.fold == 0]
         return judged
 
-    def _keep(self, path: ExitPath, choice: Choice) -> Self:
+    def _keep(self, path: ExitPath, choice: Choice, promise: Promise | None = None) -> Self:
         """Take a policy of a path for predictions, and store its attributes."""
+        self.promise_ = promise
         self.stages_, self.exit_path_, self.row_, self.policy_ = path.stages, path, choice.row, choice.policy
         self.cost_, self.error_ = choice.cost, choice.error
         self.held_out_cost_, self.held_out_error_, self.spending_ = choice.held_out_cost, choice.held_out_error, choice.spending
         return self
 
-    def _choose(self, parts: Sequence[Judged[Any]], rng: np.random.RandomState) -> Self:
+    def _choose(self, parts: Sequence[Judged[Any]], rng: np.random.RandomState, apart: tuple[Any, Any] | None) -> Self:
         """Learn all policies of some chains of stages from their outputs for labelled rows, and keep one."""
         seed = int(rng.randint(np.iinfo(np.int32).max))
         options: dict[str, Any] = {"stack": self.stack, "doubt": self.doubt, "n_levels": self.n_levels, "random_state": seed}
@@ -174,30 +213,70 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         for stages, table, rows, fold in parts:
             paths.append(learn_exit_path(stages, table, rows.y, sample_weight=rows.weight, fold=fold, **options))
         self.exit_paths_ = tuple(paths)
+        if apart is not None:
+            assert self.max_error is not None
+            return self._keep(*promised(self.exit_paths_, *apart, self.max_error, self.confidence))
         return self._keep(*chosen(self.exit_paths_, self.budget, self.lam, self.choose))
 
     @checked
     def at_cost(self, budget: Price) -> Self:
         """The same stages with the policy of least error within another budget; nothing is fitted again."""
         check_is_fitted(self, "exit_path_")
-        return self._with(*chosen(self.exit_paths_, budget, None, self.choose), budget=budget, lam=None)
+        return self._with(*chosen(self.exit_paths_, budget, None, self.choose), budget=budget)
 
     @checked
     def at_lam(self, lam: float) -> Self:
         """The same stages with the policy that is optimal at another lam."""
         check_is_fitted(self, "exit_path_")
-        return self._with(*chosen(self.exit_paths_, None, lam, self.choose), budget=None, lam=lam)
+        return self._with(*chosen(self.exit_paths_, None, lam, self.choose), lam=lam)
 
     @checked
     def at_row(self, k: int) -> Self:
         """The same stages with the policy of row k of `exit_path_`."""
         check_is_fitted(self, "exit_path_")
-        return self._with(self.exit_path_, self.exit_path_.choice(k), budget=None, lam=None)
+        return self._with(self.exit_path_, self.exit_path_.choice(k))
 
-    def _with(self, path: ExitPath, choice: Choice, **goal: Any) -> Self:
+    @checked
+    def at_error(self, max_error: float, X: Any, y: Any, *, confidence: Share = 0.95) -> Self:
+        """The same stages with the cheapest policy whose error on new examples is at most that, with a stated confidence.
+
+        Policies are tested from the dearest on, by exact bounds of their share of mistakes, until one fails; see
+        `prunemodels.statements.promises`. `promise_` says how it was tested.
+
+        Parameters
+        ----------
+        max_error
+            the largest share of wrong predictions, between 0 and 1; for numbers the largest mean squared error, where one row
+            counts at most as the largest error of any stage on the rows that policies were learned from.
+        X, y
+            examples, drawn independently from those to come, that neither the stages nor the policies were learned from.
+        confidence
+            the promise is broken with probability 1 - confidence at most.
+
+        Raises
+        ------
+        InvalidInputError
+            if no policy can be promised to err so little, with the least error that can be; and for too few examples.
+
+        Examples
+        --------
+        >>> import prunemodels as pm
+        >>> from prunemodels.example import X_test, X_valid, path, y_test, y_valid
+        >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
+        >>> model = exits.at_error(0.15, X_test, y_test)
+        >>> print(f"cost {model.cost_:.1f}, error at most {model.promise_.upper_bound:.3f}")
+        cost 6.5, error at most 0.133
+        """
+        check_is_fitted(self, "exit_path_")
+        check_max_error(max_error, is_share=is_classifier(self))
+        rows = labelled(self, self._as_trained(X), y, None, "certify")
+        found = promised(self.exit_paths_, rows.X, rows.y, max_error, confidence)
+        return self._with(*found, max_error=max_error, confidence=confidence)
+
+    def _with(self, path: ExitPath, choice: Choice, promise: Promise | None = None, **goal: Any) -> Self:
         other = copy(self)
-        other.set_params(**goal)
-        return other._keep(path, choice)
+        other.set_params(**{"budget": None, "lam": None, "max_error": None} | goal)
+        return other._keep(path, choice, promise)
 
     def staged_model(self) -> StagedModel:
         """What a walk on demand needs to know of the fitted cascade."""
@@ -293,24 +372,12 @@ class CascadeNumbers(RegressorMixin):  # type: ignore[misc]
         return self._decide(X).value[:, 0]  # type: ignore[no-any-return]
 
 
-def chosen(paths: Sequence[ExitPath], budget: Price | None, lam: float | None, choose: Rule) -> tuple[ExitPath, Choice]:
-    """The path and its policy for a budget, a lam, or by a rule: the best one on rows that it was not learned from."""
-    if budget is not None:
-        able = [path for path in paths if path.keeps(budget)] or paths[:1]
-        found = [(path, path.within(budget)) for path in able]
-        return min(found, key=lambda pair: pair[1].judged)
-    if lam is not None:
-        found = [(path, path.choice(path.row_at_lam(lam))) for path in paths]
-        return min(found, key=lambda pair: pair[1].judged + lam * pair[1].held_out_cost)
-    costs = np.linspace(min(path.cost[-1] for path in paths), max(path.cost[0] for path in paths), 50)
-    path = min(paths, key=lambda path: path.cross_fitted.area(costs))
-    return path, path.choice(path.row_by(choose))
-
-
 def check_options(cascade: Any) -> None:
     """Refuse a budget together with a lam, and options that `learn_exit_path` would refuse, before any work."""
     check_learning(cascade.doubt, cascade.n_levels, "classification" if is_classifier(cascade) else "regression")
-    _check_goal(cascade.budget, cascade.lam, cascade.choose)
+    _check_goal(cascade.budget, cascade.lam, cascade.max_error, cascade.choose, cascade.confidence)
+    if cascade.max_error is not None:
+        check_max_error(cascade.max_error, is_share=is_classifier(cascade))
 
 
 def check_affordable(budget: Price | None, cheapest: float, what: str) -> None:
@@ -322,10 +389,18 @@ def check_affordable(budget: Price | None, cheapest: float, what: str) -> None:
         raise InvalidInputError(f"budget is {budget}, and {what} costs {cheapest:g}; give at least that")
 
 
+def _check_pair(X: Any, y: Any, name: str) -> None:
+    if (X is None) != (y is None):
+        missing, given = ("X", "y") if X is None else ("y", "X")
+        raise InvalidInputError(f"{missing}_{name} is missing: {given}_{name} is given; give both, or none")
+
+
 @checking
-def _check_goal(budget: Price | None, lam: NotNegative | None, choose: Rule) -> None:
-    if budget is not None and lam is not None:
-        raise InvalidInputError(f"budget is {budget} and lam is {lam}; give one of them, or none")
+def _check_goal(budget: Price | None, lam: NotNegative | None, max_error: float | None, choose: Rule, confidence: Share) -> None:
+    goals = {"budget": budget, "lam": lam, "max_error": max_error}
+    given = [f"{name} is {goal}" for name, goal in goals.items() if goal is not None]
+    if len(given) > 1:
+        raise InvalidInputError(f"{' and '.join(given)}; give one of them, or none")
     if budget is not None:
         exact(budget, "budget")
 

@@ -71,6 +71,7 @@ TRUSTED_IN_CASCADES = (
     "prunemodels.stages.table_preparation.PreparedModel",
     "prunemodels.stages.table_preparation.TableColumns",
     "prunemodels.stages.tree_stages.TreeStages",
+    "prunemodels.statements.promises.Promise",
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.feature_selection._univariate_selection.f_classif",

@@ -27,7 +27,8 @@ from formulations.instance.cost_sample import in_order_of
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
-from prunemodels.cascades.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable, chosen, keep_columns
+from prunemodels.cascades.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable, keep_columns
+from prunemodels.cascades.choosing import chosen
 from prunemodels.cascades.exit_path import Doubts, ExitPath, check_learning, learn_exit_path, weights_to_learn
 from prunemodels.cascades.fitting import (
     Judged,
@@ -56,6 +57,8 @@ class _Cascade(Cascade):
         *,
         budget: Price | None = None,
         lam: float | None = None,
+        max_error: float | None = None,
+        confidence: float = 0.95,
         choose: Rule = "one_se",
         cv: Any = None,
         validation_fraction: float | None = None,
@@ -69,6 +72,8 @@ class _Cascade(Cascade):
         self.costs = costs
         self.budget = budget
         self.lam = lam
+        self.max_error = max_error
+        self.confidence = confidence
         self.choose = choose
         self.cv = cv
         self.validation_fraction = validation_fraction
@@ -110,11 +115,15 @@ class CascadeClassifier(CascadeClasses, _Cascade):
         prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.models.costs.cost_items`. Default: 1
         each. Fitted `Stages` have prices of their own.
     budget
-        the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget` and `lam`.
+        the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget`, `lam` and
+        `max_error`.
     lam
         error per unit of cost, see (1).
+    max_error, confidence
+        the cheapest policy that errs at most so much on new examples, with this confidence. A quarter of the examples, at most
+        10,000, are set apart to test that, unless `fit` is given `X_certify`; see `Cascade.at_error`.
     choose
-        the rule if neither is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
+        the rule if none of them is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
         best, or ``"knee"``, the corner of the curve.
     cv
         how rows are held out from the stages, so that the policy can be learned from them: a number of folds or a splitter.

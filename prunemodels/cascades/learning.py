@@ -95,10 +95,13 @@ class ExitSample:
         paid = self.cost[policy.stop_stages(self.doubt), np.arange(self.n_rows)]
         return float(paid @ self.weights / self.weights.sum() + self.once[policy.last_stage])
 
+    def losses(self, policy: ExitPolicy, loss: Floats | None = None) -> Floats:
+        """The loss of each row under a policy, shape (N,); by default of what is predicted."""
+        return np.asarray((self.loss if loss is None else loss)[policy.stop_stages(self.doubt), np.arange(self.n_rows)])
+
     def mean_loss(self, policy: ExitPolicy, loss: Floats | None = None) -> float:
         """Share of wrong predictions, or mean squared error; by default of what is predicted."""
-        lost = (self.loss if loss is None else loss)[policy.stop_stages(self.doubt), np.arange(self.n_rows)]
-        return float(lost @ self.weights / self.weights.sum())
+        return float(self.losses(policy, loss) @ self.weights / self.weights.sum())
 
 
 def judged_losses(table: StageTable, truth: NDArray[Any], weights: Floats) -> Floats:

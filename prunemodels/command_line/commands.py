@@ -116,6 +116,9 @@ PICTURE = "--picture STEM  draw the trade-off as STEM.png and STEM.svg, or the o
 EXIT_OUTPUTS = f"""
 --budget B+:amount  largest mean cost of a prediction (default: the cheapest policy that held-out rows cannot tell from the
     best); of several budgets, such as 3 6 12, each has a file of its own, --out with the budget behind its name
+--max-error E:amount  in place of a budget: the cheapest policy that errs at most so much on new examples, e.g. 0.05; a quarter
+    of --data tests it
+--confidence C:confidence  of --max-error (default: 0.95)
 --held-out FILE    labelled examples kept apart, a table like --data: cost, error, and which examples stop where
 {POSITIVE}
 --out FILE!        the cascade: .skops or .joblib, for prunemodels.load_cascade
@@ -273,13 +276,14 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
             "prune a forest or boosted model to a budget or for a price of cost, and save it",
             "prune:prune_command",
             f"""{inputs(boosted=True)}
-# goal: --budget and --limit, or --lam
+# goal: --budget and --limit, or --lam, or --max-error
 {BUDGETS}
 {LIMIT}
 {LAM}
+--max-error E:amount  the cheapest pruning of the path that errs at most so much on new examples, e.g. 0.05
 {METHODS.strip()}
---confidence C:confidence  meet the budget in the population with this confidence, e.g. 0.95: one half of --data chooses the
-    pruning, the other certifies it
+--confidence C:confidence  meet the budget in the population with this confidence, e.g. 0.95, or the error of --max-error
+    (default there: 0.95): one half of --data chooses the pruning, the other tests it
 # output
 --held-out FILE      examples kept apart, a table like --data: report the cost there with its interval
 {POSITIVE}

@@ -7,15 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.utils import _safe_indexing
+
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.shown import align, error_name
 from prunemodels.cascades.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.forest_exits import exit_path
+from prunemodels.cascades.params import PARAMS
 from prunemodels.command_line.columns import columns_of, columns_table
 from prunemodels.command_line.inputs import (
     Examples,
+    Instance,
     check_held_out_file,
     each_budget,
     file_of,
@@ -43,21 +48,28 @@ from prunemodels.command_line.parsing import draw_pictures, errors_naming, need,
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.evaluate import item_label
+from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.report_page.cascade import OnRows, counted_rows, judged_on
+from prunemodels.statements.promises import check_enough, check_max_error
 from prunemodels.statements.wording import amount, error, share
 
 
 def exits_command(args: argparse.Namespace) -> Summary:
     """``prunemodels exits``: exits along the optimal path of a forest, which is not retrained."""
     each, outs = _begin(args)
-    instance = read_instance(args)
-    held_out, data = None if args.held_out is None else read_examples(args, "--held-out", instance.model), instance.data
+    instance, apart = read_instance(args), None
+    held_out = None if args.held_out is None else read_examples(args, "--held-out", instance.model)
     hints = hints_on_rows(held_out, *instance.seen)
     check_positive(args, instance.model.classes, None if held_out is None else held_out.y)
-    path = path_of(args, instance)
+    if args.max_error is not None:
+        instance, apart = _set_apart(instance, args)
+    path, data = path_of(args, instance), instance.data
     with errors_naming("--data"):
         exits = exit_path(path, data.X, data.y, n_stages=args.stages, sample_weight=data.weights, random_state=SETTINGS.seed)
+    if apart is not None:
+        with errors_naming("--max-error"):
+            exits = exits.at_error(args.max_error, apart.X, apart.y, confidence=args.confidence or SETTINGS.confidence)
     trees = path.problem.ensemble.n_trees
     model = f"{args.forest}: {model_name(instance.forest)}, {trees} trees; prunings are the stages"
     return _finish(each, model, exits, held_out, data, outs, hints)
@@ -78,6 +90,7 @@ def cascade_command(args: argparse.Namespace) -> Summary:
         check_labels_alike(args, table.y, held.y, regression=regression)
         hints_on_rows(same, data)
     options: dict[str, Any] = {"budget": each[0].budget, "n_stages": args.stages, "random_state": SETTINGS.seed}
+    options |= {"max_error": args.max_error, "confidence": args.confidence or SETTINGS.confidence}
     cascade = kind(costs=read_costs(args, data), verbose=int(shows_progress(args)), **options)
     with errors_naming("--data"):
         cascade.fit(data.X, data.y, sample_weight=data.weights)
@@ -96,9 +109,30 @@ def _begin(args: argparse.Namespace) -> tuple[list[argparse.Namespace], list[Pat
         raise InvalidInputError(f"--stages is {args.stages}; give 2 or more, because a single stage has no exit")
     check_held_out_file(args, "from which the policy is learned")
     each = each_budget(args)
+    if args.max_error is None:
+        refuse(args, "confidence", "goes with --max-error: drop it, or give an error")
+    else:
+        refuse(args, "budget", "and --max-error do not go together; give one goal")
+        refuse(args, "weights", "cannot be used with --max-error, which is promised for examples of equal weight: drop it")
     if len(each) > 1:
         refuse(args, "picture", "is for one budget at a time; drop it, or give one budget")
     return each, [reserve_model(args, file_of(one), FOREST_ENDINGS) for one in each]
+
+
+def _set_apart(instance: Instance, args: argparse.Namespace) -> tuple[Instance, Examples]:
+    """The instance of most rows of ``--data``, and the other rows, in random order, by which ``--max-error`` is tested."""
+    data, order = instance.data, np.random.default_rng(SETTINGS.seed).permutation(len(instance.data.X))
+    count = min(round(PARAMS.promised_share * len(order)), PARAMS.most_held_out)
+    shares = instance.model.classes is not None
+    with errors_naming("--max-error"):
+        check_max_error(args.max_error, is_share=shares)
+        if shares:
+            check_enough(count, args.max_error, args.confidence or SETTINGS.confidence, f"a quarter of {data.file}")
+    learning, testing = (
+        replace(data, X=_safe_indexing(data.X, rows), y=_safe_indexing(data.y, rows))
+        for rows in (np.sort(order[count:]), order[:count])
+    )
+    return replace(instance, data=learning, problem=on_other_rows(instance.problem, learning.X)), testing
 
 
 def _finish(
@@ -162,6 +196,7 @@ def _finish(
 def _record(args: argparse.Namespace, cascade: Cascade, seen: OnRows | None) -> dict[str, Any]:
     """What JSON says of the policy of a budget."""
     record: dict[str, Any] = {"budget": args.budget, "spending": cascade.spending_, "learned_cost": cascade.cost_}
+    record |= {"promise": cascade.promise_}
     record |= {"cross_fitted_cost": cascade.held_out_cost_, "cross_fitted_error": cascade.held_out_error_}
     return record if seen is None else record | {"held_out": seen.change, "stops": seen.stops.to_frame().to_dict("records")}
 
@@ -170,9 +205,13 @@ def _lines(args: argparse.Namespace, cascade: Cascade, seen: OnRows | None) -> l
     """What a terminal shows of one policy."""
     task = cascade.exit_path_.stages.task
     fitted = f"cost {amount(cascade.held_out_cost_)}, error {error(cascade.held_out_error_, task)}"
-    cheapest = f"the cheapest that held-out rows cannot tell from the best, cost {amount(cascade.cost_)}"
+    promise, which = cascade.promise_, "held-out rows cannot tell from the best"
+    if promise is not None:
+        which = f"is promised to err at most {error(promise.at_most, task)}"
+    cheapest = f"the cheapest that {which}, cost {amount(cascade.cost_)}"
     lines: list[str | Line] = [
         Line("policy", cheapest if args.budget is None else cascade.spending_),
+        *([] if promise is None else [Line("promised", promise.in_words(task))]),
         Line("cross-fitted", f"on rows that it was not learned from: {fitted}"),
     ]
     if seen is None:

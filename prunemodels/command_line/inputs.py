@@ -48,7 +48,8 @@ def limit_as_budget(args: argparse.Namespace) -> None:
     """Turn one ``--limit`` of the mean cost into ``--budget``, its short form; refuse goals that do not go together."""
     if args.limit is not None and len(args.limit) == 1 and args.limit[0].is_plain and args.budget is None:
         args.budget, args.limit = float(args.limit[0].at_most), None
-    given = [option_of(name) for name in ("budget", "limit", "lam", "pruned") if getattr(args, name, None) is not None]
+    goals = ("budget", "limit", "lam", "max_error", "pruned")
+    given = [option_of(name) for name in goals if getattr(args, name, None) is not None]
     if len(given) > 1 and given != ["--budget", "--limit"]:
         raise InvalidInputError(f"{' and '.join(given)} do not go together; give one goal, or --budget with --limit")
 

@@ -26,6 +26,7 @@ from prunemodels.command_line.inputs import (
     hints_on_rows,
     limit_as_budget,
     limits_of,
+    mistake_costs,
     path_of,
     read_costs,
     read_examples,
@@ -59,6 +60,7 @@ from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, plain
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
+from prunemodels.evaluation.certified_error import pruning_for_error
 from prunemodels.evaluation.curve import tradeoff_curve
 from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
@@ -67,11 +69,13 @@ from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, 
 from prunemodels.models.boosting.boosted import boosted_path, prune_boosted
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.forests.problems import apply_pruning
+from prunemodels.models.forests.reading import ReadForest
 from prunemodels.models.tree_model import TreeModel, adds_up, tree_model_of
 from prunemodels.models.unused_columns import drop_unused
 from prunemodels.report_page.evidence import row_of
 from prunemodels.solving import solve
 from prunemodels.statements.change import HeldOutChange
+from prunemodels.statements.promises import Promise
 from prunemodels.statements.wording import amount, count, error, limit_uses, use_in_words
 
 CHOOSES = "on which the pruning is chosen"
@@ -136,7 +140,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
     model = read_model_file(args)
     boosted = adds_up(model)
     if boosted:
-        check_boosted_options(args, "confidence limit proof")
+        check_boosted_options(args, "confidence limit max_error proof")
     with errors_naming("--out"):
         check_ending(model, outs[0])
     tables = reserve(args, "path_csv", ".csv")
@@ -181,6 +185,8 @@ def _kept_apart(args: argparse.Namespace, model: TreeModel, seen: list[Examples]
 def _goal(args: argparse.Namespace) -> str:
     """What was asked for, in words."""
     wanted = [f"{limit.title} at most {float(limit.at_most):g}" for limit in limits_of(args) or ()]
+    if args.max_error is not None:
+        return f"an error of at most {args.max_error:g}"
     return ", ".join(wanted) if args.lam is None else f"lambda = {args.lam:g}"
 
 
@@ -213,39 +219,50 @@ def check_budget_options(args: argparse.Namespace) -> list[argparse.Namespace]:
     """Refuse options that do not go together, before anything is read; the arguments for each budget."""
     limit_as_budget(args)
     each = each_budget(args)
-    if args.budget is None and args.limit is None:
+    if args.max_error is not None:
+        need(args, "label", "is missing: --max-error is tested on labelled examples; name the label column of --data")
+    elif args.budget is None and args.limit is None:
         if args.lam is None:
-            raise InvalidInputError("one of --budget, --limit and --lam is required")
+            raise InvalidInputError("one of --budget, --limit, --lam and --max-error is required")
         refuse(args, "method time_limit confidence proof", "goes with --budget, not with --lam: drop it, or give a budget")
     if args.limit is not None:
         refuse(args, "confidence", "goes with --budget, not with --limit: drop it, or give a budget")
     if len(each) > 1:
         refuse(args, "confidence proof picture", "is for one budget at a time; drop it, or give one budget")
     check_held_out_file(args, CHOOSES)
-    if args.confidence is None:
+    if args.confidence is None and args.max_error is None:
         return each
+    promise = "--confidence" if args.max_error is None else "--max-error"
     refuse(
         args,
         "weights",
-        "cannot be used with --confidence, whose bounds hold for examples of equal weight; draw --data by the weights",
+        f"cannot be used with {promise}, whose bounds hold for examples of equal weight; draw --data by the weights",
     )
     refuse(
         args,
         "method time_limit proof",
-        "cannot be used with --confidence, which chooses a certified breakpoint; drop one of them",
+        f"cannot be used with {promise}, which chooses a certified breakpoint; drop one of them",
     )
     for name in ("train", "error_data"):
         file = getattr(args, name)
         if file is not None and same_file(file, args.data):
             raise InvalidInputError(
-                f"--confidence needs examples in --data that are used nowhere else, but {option_of(name)} names the same file; "
+                f"{promise} needs examples in --data that are used nowhere else, but {option_of(name)} names the same file; "
                 "give another"
             )
     return each
 
 
-def choose_pruning(args: argparse.Namespace, path: PruningPath) -> tuple[Pruning, LimitedSolution | None, CertifiedBudget | None]:
-    """The pruning that the arguments ask for, the answer to the budget or limits, and the certificate of ``--confidence``."""
+def choose_pruning(
+    args: argparse.Namespace, path: PruningPath, instance: Instance
+) -> tuple[Pruning, LimitedSolution | None, CertifiedBudget | Promise | None]:
+    """The pruning that the arguments ask for, the answer to the budget or limits, and what is certified or promised."""
+    if args.max_error is not None:
+        judged = ReadForest.of(instance.forest).under_costs(mistake_costs(args.mistakes, instance.model.ensemble.classes))
+        with errors_naming("--max-error"):
+            confidence = args.confidence or SETTINGS.confidence
+            pruning, promise = pruning_for_error(path.problem, judged, instance.data.y, args.max_error, confidence)
+        return pruning, None, promise
     if limits_of(args) is None:
         return path.at_lam(args.lam), None, None
     if args.confidence is None:
@@ -283,18 +300,22 @@ def _pruned_forest(
 ) -> Found:
     """The pruning of a path that the arguments ask for."""
     problem, unpruned = instance.problem, Pruning.unpruned(instance.problem)
-    pruning, solution, certified = choose_pruning(args, path)
+    pruning, solution, certified = choose_pruning(args, path, instance)
+    promise = certified if isinstance(certified, Promise) else None
     apart = args.error_data is None or not same_file(args.error_data, args.data)
     row, labels = row_of(path, pruning), instance.data.y
     saved = apply_pruning(pruning, model)
     trained_on = rows_in_training(model, instance.data)
-    answer = PrunedForest(saved, pruning, path, row, solution, None, model, labels, held_out=apart, in_training=trained_on)
+    answer = PrunedForest(saved, pruning, path, row, solution, None, model, labels, apart, trained_on, promise)
     lam, above = None if row is None else float(path.lam[row]), np.flatnonzero(path.cost > pruning.cost)
     dearer = path[above[-1]] if above.size else None
     record = instance.record(args) | {"breakpoints": len(path), "unpruned": unpruned, "pruned": pruning}
     record |= {"chosen_lam": lam, "next_dearer": dearer, "answer": None, "in_training": trained_on}
-    rule = f"the optimum for lambda = {args.lam:g}" if solution is None else "the least error found"
-    if certified is not None:
+    rule = f"the optimum for lambda = {args.lam:g}" if args.lam is not None else "the least error found"
+    if promise is not None:
+        rule = f"the cheapest whose error is promised to be at most {args.max_error:g}"
+    record["promise"] = promise
+    if isinstance(certified, CertifiedBudget):
         rule = "the dearest optimal pruning of one half of the rows that the other half certifies"
         names = ("confidence", "method", "smaller_budget", "certified_cost", "upper_bound", "n_choosing", "n_certifying")
         record["certified"] = {name: getattr(certified, name) for name in names}
@@ -307,10 +328,10 @@ def _pruned_forest(
         Line("chosen", f"{rule}; {place}, which has {count(len(path), 'optimal pruning')}"),
         Line("single trees", f"mean error {errors}, {problem.errors.source}: what pruning minimises beside the cost"),
     ]
-    if certified is not None:
-        promise = f"mean cost of all such examples at most {float(certified.budget):.6g} with confidence {certified.confidence:g}"
+    if isinstance(certified, CertifiedBudget):
+        said = f"mean cost of all such examples at most {float(certified.budget):.6g} with confidence {certified.confidence:g}"
         halves = f"{float(certified.smaller_budget):.6g} where chosen, {certified.certified_cost:.6g} where certified"
-        lines.append(Line("certified", f"{promise}: {halves}"))
+        lines.append(Line("certified", f"{said}: {halves}"))
     if dearer is not None:
         of_trees = f"mean error of single trees {error(dearer.error, problem.ensemble.measure)}"
         lines.append(

@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.arguments import Seconds, checked
+from formulations.arguments import Seconds, Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import Budget, Limit
 from prunemodels.estimators.pruned_forest import PrunedForest
+from prunemodels.evaluation.certified_error import pruning_for_error
 from prunemodels.evaluation.path import at_most, choose_row, evaluate_path
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import Errors, Given
@@ -51,6 +52,8 @@ def prune_forest(
     limits: Sequence[Limit] | None = None,
     lam: float | Fraction | None = None,
     max_error_increase: float | None = None,
+    max_error: float | None = None,
+    confidence: Share = 0.95,
     choose: Rule = "one_se",
     errors: Errors | Literal["in-bag", "validation"] = "in-bag",
     sample_weight: ArrayLike | None = None,
@@ -58,6 +61,8 @@ def prune_forest(
     method: Method = "best",
     time_limit: Seconds | None = None,
     misclassification_costs: ArrayLike | None = None,
+    X_certify: Any = None,
+    y_certify: Any = None,
 ) -> PrunedForest | tuple[PrunedForest, ...]:
     """Prune a fitted forest: within a budget or other limits, at a lambda, up to an increase of the error, or by a rule.
 
@@ -89,8 +94,12 @@ def prune_forest(
     max_error_increase
         >= 0: take the cheapest pruning of the path whose forest's error on the validation data is at most the unpruned forest's
         plus this, in units of the error (0.01: one percentage point of the error rate).
+    max_error, confidence
+        the cheapest pruning of the path whose forest errs at most so much on new examples, with this confidence, see
+        `prunemodels.statements.promises`. One half of X_valid, drawn at random, chooses the prunings, the other half tests them,
+        from the dearest on. The result's ``promise`` says how.
     choose
-        the rule if none of the four is given: ``"one_se"`` or ``"knee"``, see `prunemodels.evaluation.path`.
+        the rule if none of the five is given: ``"one_se"`` or ``"knee"``, see `prunemodels.evaluation.path`.
     errors
         where errors are measured: ``"in-bag"``, ``"validation"`` (on `X_valid` and `y_valid`), or an error sample. Default:
         in-bag. A rule is too optimistic if it chooses on the same data on which the errors were measured.
@@ -101,6 +110,8 @@ def prune_forest(
     misclassification_costs
         C[true class, predicted class] in the order of ``forest.classes_``, see `problem_from_forest`. All errors, also those of
         ``evaluate``, are then mean misclassification costs.
+    X_certify, y_certify
+        examples that test `max_error` in place of a half of X_valid.
 
     Raises
     ------
@@ -125,7 +136,7 @@ def prune_forest(
     budgets: Any = budget if several else [budget]
     if not len(budgets):
         raise InvalidInputError("budget is an empty list; give at least one")
-    goals = [Goal.of(one, limits, lam, max_error_increase, choose, method, time_limit) for one in budgets]
+    goals = [Goal.of(one, limits, lam, max_error_increase, choose, method, time_limit, max_error) for one in budgets]
     goal = goals[0]
     on_validation = isinstance(errors, str) and errors == "validation"
     if y_valid is None and (goal.needs_labels or on_validation):
@@ -137,6 +148,12 @@ def prune_forest(
     settings["evaluation_cost"] = evaluation_cost
     read = ReadForest.of(forest).under_costs(misclassification_costs)
     problem = problem_of(read, X_valid, **settings)
+    if max_error is not None:
+        if on_validation and X_certify is None:
+            raise InvalidInputError("errors is 'validation', whose labels max_error would test; give X_certify and y_certify too")
+        pruning, promise = pruning_for_error(problem, read, y_valid, max_error, confidence, X_certify, y_certify)
+        pruned = pruned_copy(read, pruning)
+        return PrunedForest(pruned, pruning, None, None, None, None, forest, y_valid, held_out=False, promise=promise)
     if goal.limits and not several:
         # without the path, only the part of it that is needed is computed
         solution = solve_limits(problem, goal.limits, method=method, time_limit=time_limit, progress=None)
@@ -170,9 +187,11 @@ class Goal:
         choose: Rule,
         method: Method,
         time_limit: Seconds | None,
+        max_error: float | None = None,
     ) -> Self:
         """Check all arguments before any work, and make the goal."""
         goals = {"budget": budget, "limits": limits, "lam": lam, "max_error_increase": max_error_increase}
+        goals |= {"max_error": max_error}
         given = [name for name, goal in goals.items() if goal is not None]
         if len(given) > 1:
             raise InvalidInputError(f"{' and '.join(given)} are both given; give one of {', '.join(goals)}, or none")

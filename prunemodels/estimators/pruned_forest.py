@@ -27,6 +27,7 @@ from prunemodels.evaluation.tradeoffs import BudgetTradeoff, budget_tradeoff
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import SAME_POINT
 from prunemodels.statements.change import HeldOutChange, small_increase
+from prunemodels.statements.promises import Promise
 from prunemodels.statements.wording import amount, asked_for, count, error, transferable
 from solvers.path.pruning_path import pruning_path
 
@@ -69,6 +70,8 @@ class PrunedForest(Shown, HoldsModel):
         whether these labels had no part in the pruning: neither in the errors that were minimised, nor in the choice.
     in_training
         how many of the validation examples the forest was trained on; None where that is not known.
+    promise
+        the error that was promised, and how it was tested; None without `max_error`.
 
     Examples
     --------
@@ -93,6 +96,7 @@ class PrunedForest(Shown, HoldsModel):
     labels: Any = None
     held_out: bool = True
     in_training: int | None = 0
+    promise: Promise | None = None
 
     @property
     def problem(self) -> PruningProblem:
@@ -310,6 +314,8 @@ class PrunedForest(Shown, HoldsModel):
             notes += self._worth(seen)
         if self.solution is not None:
             notes.append(self.solution.in_words())
+        if self.promise is not None:
+            notes.append(self.promise.in_words(self.problem.ensemble.measure))
         return (*notes, self._bought(), NEXT)
 
     @property

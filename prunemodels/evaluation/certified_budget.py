@@ -9,8 +9,7 @@ test them one after another from the cheapest:
     U_k = upper bound of P_k's true mean cost, too low with probability at most alpha = 1 - confidence                 (1)
     answer: the last P_k such that U_1, ..., U_k <= B, and that costs at most B on the choosing rows too             (2)
 
-No correction for multiple tests is needed. A wrong answer requires U_k <= B for the *first* k whose true cost is above B, and
-that is one test, fixed beforehand (fixed-sequence testing; Angelopoulos, Bates, Candes, Jordan, Lei, *Learn then test*, 2021). So
+So, by `prunemodels.statements.promises`,
 
     P(true mean cost of the answer <= B)  >=  confidence                                                           (3)
 
@@ -43,7 +42,8 @@ from prunemodels.evaluation.evaluate import PARAMS
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.path_sweeps import by_falling_end
 from prunemodels.solving import solve
-from prunemodels.statements.mean_bounds import Method, effective_rows, upper_bound
+from prunemodels.statements.mean_bounds import Method, effective_rows
+from prunemodels.statements.promises import Draws, last_kept
 from solvers.within.by_path import path_of
 
 
@@ -161,18 +161,16 @@ def budget_for_confidence(
     rng = np.random.default_rng(random_state)
     choosing, certifying = _choosing_and_certifying(problem, X_certify, sample_weight, share, path, rng)
     chosen_by = path_of(choosing, path)
-    certified, cost, bound, tested = Pruning.all_roots(choosing), 0.0, 0.0, 0
-    smaller = Fraction(0)
     order = rng.permutation(certifying.usage.n_rows)
-    weights = certifying.usage.weights[order]
-    for pruning, exact_cost, x, once in _candidates(chosen_by, certifying, limit, time_limit):
-        tested += 1
-        largest = choosing.usage.largest_row_cost(pruning.kept)
-        u = once + upper_bound(np.minimum(x, largest)[order], largest, 1 - confidence, method, weights)
-        if u > limit:
-            break
-        certified, smaller, bound = pruning, exact_cost, u
-        cost = once + float(np.average(x, weights=certifying.usage.weights))
+
+    def draws() -> Iterator[tuple[tuple[Pruning, Fraction], Draws]]:
+        for pruning, exact_cost, x, once in _candidates(chosen_by, certifying, limit, time_limit):
+            largest = choosing.usage.largest_row_cost(pruning.kept)
+            yield (pruning, exact_cost), Draws(np.minimum(x, largest)[order], largest, once)
+
+    kept = last_kept(draws(), limit, confidence, method, certifying.usage.weights[order])
+    certified, smaller = kept.answer or (Pruning.all_roots(choosing), Fraction(0))
+    cost, bound = (0.0, 0.0) if kept.answer is None else (kept.mean, kept.bound)
     return CertifiedBudget(
         limit,
         confidence,
@@ -184,7 +182,7 @@ def budget_for_confidence(
         bound,
         choosing.usage.n_rows,
         certifying.usage.n_rows,
-        tested,
+        kept.tested,
         effective_rows(certifying.usage.weights),
     )
 
@@ -270,17 +268,22 @@ def _choosing_and_certifying(
         raise InvalidInputError(
             "path was computed from all rows of the cost sample; leave it out, or give other rows as X_certify"
         )
-    n = problem.usage.n_rows
-    certify = round(share * n)
-    if min(certify, n - certify) < 2:
-        raise InvalidInputError(f"{n} rows at share {share:g} leave fewer than 2 rows in one part; give more rows, or X_certify")
-    shuffled = rng.permutation(n)
-    parts = (np.sort(shuffled[certify:]), np.sort(shuffled[:certify]))
+    parts = halves(problem, share, rng)
     X = problem.X if hasattr(problem.X, "shape") else np.asarray(problem.X)
     choosing, certifying = (
         on_other_rows(problem, _safe_indexing(X, problem.usage.rows[part]), problem.usage.weights[part]) for part in parts
     )
     return choosing, certifying
+
+
+def halves(problem: PruningProblem, share: float, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places of the choosing rows, and of a share that certifies, among the rows of a cost sample."""
+    n = problem.usage.n_rows
+    certify = round(share * n)
+    if min(certify, n - certify) < 2:
+        raise InvalidInputError(f"{n} rows at share {share:g} leave fewer than 2 rows in one part; give more rows, or X_certify")
+    shuffled = rng.permutation(n)
+    return np.sort(shuffled[certify:]), np.sort(shuffled[:certify])
 
 
 def _same_rows(one: PruningProblem, other: PruningProblem) -> bool:

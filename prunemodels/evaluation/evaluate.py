@@ -45,6 +45,8 @@ class EvaluationParams:
     """Limit of the work of all searches for a budget with confidence together, in seconds by formula."""
     steps: int = 10
     """Rows of the path whose costs differ by more than the budget divided by this have other prunings tested in between."""
+    promised_rows: int = 100
+    """Largest number of rows of a path that are tested for an error that is promised."""
     block_bytes: int = 2**27
     """Approximate memory of a block of examples; blocks are processed one at a time."""
     tradeoff_work: float = 10.0

@@ -59,6 +59,7 @@ from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 
 Method = Literal["t", "betting", "bernstein", "hoeffding"]
+BoundMethod = Method | Literal["exact"]
 
 BISECTIONS = 50
 """Halvings of [0, M] in (4). After so many the bound exceeds the least m by less than rounding."""
@@ -117,7 +118,7 @@ class MeanInterval(Effective):
     low: float
     high: float
     confidence: float
-    method: Method | Literal["exact"]
+    method: BoundMethod
     n: int
     n_effective: float
 
@@ -152,9 +153,9 @@ def mean_interval(
 
 @checked
 def upper_bound(
-    x: NDArray[np.float64], largest: float, alpha: Share, method: Method, weights: NDArray[np.float64] | None = None
+    x: NDArray[np.float64], largest: float, alpha: Share, method: BoundMethod, weights: NDArray[np.float64] | None = None
 ) -> float:
-    """U of (1).
+    """U of (1); that of the method ``"exact"`` is Clopper and Pearson's, for draws that are 0 or 1.
 
     Parameters
     ----------
@@ -174,7 +175,9 @@ def upper_bound(
     """
     _check(x, largest, method, weights)
     n, mean = len(x), _mean(x, weights)
-    if method == "t":
+    if method == "exact":
+        bound = _exact_ends(mean, n, 1 - 2 * alpha)[1]
+    elif method == "t":
         bound = mean + _half_width(x, weights, alpha)
     elif method == "hoeffding":
         bound = mean + largest * math.sqrt(math.log(1 / alpha) / (2 * n))
@@ -225,7 +228,7 @@ def _half_width(x: NDArray[np.float64], weights: NDArray[np.float64] | None, alp
     return times if math.isinf(times) else times * standard_error(x, weights)
 
 
-def _check(x: NDArray[np.float64], largest: float, method: Method, weights: NDArray[np.float64] | None) -> None:
+def _check(x: NDArray[np.float64], largest: float, method: BoundMethod, weights: NDArray[np.float64] | None) -> None:
     least = 2 if method in ("t", "bernstein") else 1
     if len(x) < least:
         raise InvalidInputError(f"the method {method!r} needs at least {least} draws, x has {len(x)}; give more")

@@ -43,6 +43,18 @@ def test_exits_writes_a_cascade_and_says_what_it_does(house: House, capsys: pyte
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("command", ["exits", "prune"])
+def test_an_error_is_promised(command: str, house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--max-error` keeps rows apart that test it, and says so."""
+    words = EXITS if command == "exits" else EXITS.replace("exits", "prune", 1).replace("--stages 4 ", "")
+    words += " --max-error 0.4 --out out/e.skops"
+    r = told(capsys, words)
+    assert r["promise"]["n"] == len(house.X) * (0.25 if command == "exits" else 0.5)
+    assert r["promise"]["mean"] < r["promise"]["upper_bound"] <= r["promise"]["at_most"] == 0.4
+    assert "With confidence 95 % new examples have an error of at most 40.00 %" in " ".join(screen(capsys, words).split())
+
+
+@pytest.mark.slow
 def test_cascade_finds_its_own_sets(house: House, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A table is enough: the cascade is fitted within the budget, at the prices of the table, saved and measured."""
     small = RandomForestClassifier(3, max_depth=3, random_state=0)

@@ -1,0 +1,94 @@
+"""The choice among the policies of several paths: for a budget, a price of cost, an error that is promised, or by a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import Price
+from prunemodels.cascades.exit_path import Choice, ExitPath
+from prunemodels.cascades.learning import ExitSample
+from prunemodels.cascades.params import PARAMS
+from prunemodels.models.forests.labels import class_numbers
+from prunemodels.points import Rule
+from prunemodels.stages.doubt import doubts_of
+from prunemodels.stages.params import PARAMS as STAGE_PARAMS
+from prunemodels.stages.stages import table_of
+from prunemodels.statements.mean_bounds import BoundMethod
+from prunemodels.statements.promises import Draws, Promise, check_enough, last_kept
+
+Chosen = tuple[ExitPath, Choice]
+"""A path, and one of its policies."""
+
+
+def chosen(paths: Sequence[ExitPath], budget: Price | None, lam: float | None, choose: Rule) -> Chosen:
+    """The path and its policy for a budget, a lam, or by a rule: the best one on rows that it was not learned from."""
+    if budget is not None:
+        able = [path for path in paths if path.keeps(budget)] or paths[:1]
+        found = [(path, path.within(budget)) for path in able]
+        return min(found, key=lambda pair: pair[1].judged)
+    if lam is not None:
+        found = [(path, path.choice(path.row_at_lam(lam))) for path in paths]
+        return min(found, key=lambda pair: pair[1].judged + lam * pair[1].held_out_cost)
+    costs = np.linspace(min(path.cost[-1] for path in paths), max(path.cost[0] for path in paths), 50)
+    path = min(paths, key=lambda path: path.cross_fitted.area(costs))
+    return path, path.choice(path.row_by(choose))
+
+
+def from_dearest(paths: Sequence[ExitPath]) -> Iterator[Chosen]:
+    """Policies of falling cost: those for rising prices of cost, and where two are far apart, those for budgets between."""
+    step = max(path.cost[0] for path in paths) / PARAMS.promised_steps
+    last: float | None = None
+    for lam in np.unique(np.concatenate([path.cross_fitted.lam for path in paths])).tolist():
+        found = chosen(paths, None, lam, "one_se")
+        if last is None:
+            last = found[1].cost
+            yield found
+            continue
+        apart = last - found[1].cost
+        count = int(apart / step) if step > 0 else 0
+        budgets = [last - apart * k / (count + 1) for k in range(1, count + 1)]
+        for policy in (*(chosen(paths, budget, None, "one_se") for budget in budgets), found):
+            if policy[1].cost < last * (1 - STAGE_PARAMS.rounding):
+                last = policy[1].cost
+                yield policy
+
+
+def promised(
+    paths: Sequence[ExitPath], rows: Any, y: Any, max_error: float, confidence: float
+) -> tuple[ExitPath, Choice, Promise]:
+    """The cheapest policy of `from_dearest` whose error is promised, see `prunemodels.statements.promises`.
+
+    `rows`, `y`: examples in random order that neither stages nor policies were learned from. Errors of numbers count at most as
+    the largest error of any stage on the rows that the policies were learned from, since a mean without a bound has no test.
+    """
+    truth = class_numbers(paths[0].stages.classes, y, len(y), "y")
+    shares = paths[0].stages.task == "classification"
+    method: BoundMethod = "exact" if shares else "betting"
+    if shares:
+        check_enough(len(truth), max_error, confidence, "X")
+    seen = {id(path): sample_on(path, rows, truth) for path in paths}
+
+    def candidates() -> Iterator[tuple[Chosen, Draws]]:
+        for path, choice in from_dearest(paths):
+            largest = 1.0 if shares else float(path.sample.loss.max())
+            yield (path, choice), Draws(np.minimum(seen[id(path)].losses(choice.policy), largest), largest)
+
+    kept = last_kept(candidates(), max_error, confidence, method)
+    if kept.answer is None:
+        raise InvalidInputError(
+            f"max_error is {max_error:g}, and by {len(truth):,} examples no less than {kept.bound:.4g} can be promised with "
+            f"confidence {confidence:g}, by the dearest policy; give at least that, more examples, or less confidence"
+        )
+    return *kept.answer, Promise(float(max_error), confidence, kept.mean, kept.bound, len(truth), kept.tested)
+
+
+def sample_on(path: ExitPath, rows: Any, truth: Any) -> ExitSample:
+    """Other rows at the stages of a path, with the doubts of its policies."""
+    table, stack = table_of(path.stages, rows), path.learned.stack
+    table = table if stack is None else stack.table(table)
+    loss, doubt = table.losses(truth), doubts_of(path.learned.doubt, table)
+    return ExitSample(doubt, table.cost, table.once, loss, loss, np.ones(len(truth)), np.ones(len(truth), dtype=bool))
