@@ -273,7 +273,8 @@ def test_confidence(house: House, path: pm.PruningPath, capsys: pytest.CaptureFi
     assert certified == {name: getattr(found, name) for name in certified}
     assert (answer["error"], r["pruned"]["cost"]) == (pruning.error, pruning.cost)
     assert answer["gap"] == pytest.approx(pruning.error - answer["bound"])
-    assert repr(found) in " ".join(screen(capsys, words).split())
+    costs = f"{found.pruning.cost:.6g} where chosen, {found.certified_cost:.6g} where certified"
+    assert f"at most {near:.6g} with confidence 0.9: {costs}" in " ".join(screen(capsys, words).split())
 
 
 def test_what_finds_nobody_says_so_first(house: House, capsys: pytest.CaptureFixture[str]) -> None:
