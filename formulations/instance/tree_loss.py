@@ -7,6 +7,7 @@ With y the class or target of an example, and v what a node or the forest predic
     squared_error              (y - v)^2                                                                                (3)
     absolute_error             |y - v|                                                                                  (4)
     poisson                    2 [y log(y / v) - y + v],  the Poisson deviance;  v > 0                                  (5)
+    log_loss                   -log v_y: of cascades alone, see `prunemodels.stages.judging`                            (6)
 
 (2) leaves the prediction what it is, so that the figures are those of the forest's own ``predict``. Where C is 1 off its diagonal
 and 0 on it, (2) is (1). A split may raise (2) even on the rows that it was grown on. Regression forests are judged by the
@@ -28,7 +29,7 @@ from scipy.special import xlogy
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 
-LossName = Literal["zero_one", "misclassification_costs", "squared_error", "absolute_error", "poisson"]
+LossName = Literal["zero_one", "misclassification_costs", "squared_error", "absolute_error", "poisson", "log_loss"]
 
 ERROR_RATE = "error rate"
 
@@ -38,6 +39,7 @@ MEASURES: dict[LossName, str] = {
     "squared_error": "mean squared error",
     "absolute_error": "mean absolute error",
     "poisson": "mean Poisson deviance",
+    "log_loss": "mean log loss",
 }
 """What the mean of each loss is called."""
 

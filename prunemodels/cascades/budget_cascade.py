@@ -36,9 +36,9 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample
 from prunemodels.points import Rule
+from prunemodels.stages.judging import LossWord, Mistakes, fitting_loss
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
-from prunemodels.stages.set_stages import SetStages, check_named_columns, predictions_of
-from prunemodels.stages.stages import losses
+from prunemodels.stages.set_stages import SetStages, check_named_columns, predictions_of, row_prices
 from prunemodels.stages.table_preparation import stage_models
 
 
@@ -54,6 +54,9 @@ class _BudgetCascade(Cascade):
         lam: float | None = None,
         max_error: float | None = None,
         confidence: float = 0.95,
+        max_cost: Price | None = None,
+        mistakes: Mistakes | None = None,
+        loss: LossWord = "error",
         choose: Rule = "one_se",
         n_stages: int = 16,
         cv: Any = None,
@@ -72,6 +75,9 @@ class _BudgetCascade(Cascade):
         self.lam = lam
         self.max_error = max_error
         self.confidence = confidence
+        self.max_cost = max_cost
+        self.mistakes = mistakes
+        self.loss = loss
         self.choose = choose
         self.n_stages = n_stages
         self.cv = cv
@@ -94,6 +100,8 @@ class _BudgetCascade(Cascade):
         self._seed = training.seed
         prices = [float(items.price[list(needed)].sum()) for needed in items.needs]
         check_affordable(self.budget, min(prices), "the cheapest feature")
+        each = row_prices(items)
+        check_affordable(self.max_cost, min(float(each[list(m)].sum()) for m in items.needs), "the cheapest feature", "max_cost")
         models = self._models(len(sample))
         check_kinds([StagePlan(model, np.arange(1)) for model in models], is_classifier(self))
         check_named_columns(self.estimator, getattr(self, "feature_names_in_", None), "estimator")
@@ -107,9 +115,9 @@ class _BudgetCascade(Cascade):
         enough = self.numeric_ and len(divided) == 1 and len(divided[0][0]) >= PARAMS.fewest_rows_to_part
         branches = not every_set and enough and not items.paid_once.any()
         if every_set:
-            (sets, orders), forked = all_sets(items), None
+            sets, orders, forked, largest = *self._within_cap(*all_sets(items), items), None, None
         else:
-            sets, orders, forked = self._search(parts, training, models[0], branches)
+            sets, orders, forked, largest = self._search(parts, training, models[0], branches)
         plans = [
             StagePlan(models[0] if s.features.size else None, s.features, models[1:] if s.features.size else ()) for s in sets
         ]
@@ -117,11 +125,11 @@ class _BudgetCascade(Cascade):
         judged = self._judged(training)
         if every_set:
             truth, weights = class_numbers(classes, judged.rows.y, len(judged.rows)), judged.rows.weights
-            mean = [float(np.average(losses(value, truth), weights=weights)) for value in judged.table.value]
+            mean = [float(np.average(fitting_loss(value, truth, training.by), weights=weights)) for value in judged.table.value]
             self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
-        chains = best_orders(judged, orders)
+        chains = best_orders(judged, orders, training.by)
         if forked is not None:
-            parted = with_regions(chain_of(judged, forked), training, models[0])
+            parted = with_regions(chain_of(judged, forked), training, models[0], largest)
             chains += [] if parted is None else [parted]
         return chains
 
@@ -136,32 +144,53 @@ class _BudgetCascade(Cascade):
 
     def _search(
         self, parts: Sequence[tuple[Sample, Sample]], training: Training, model: Any, branches: bool
-    ) -> tuple[list[ItemSet], list[NDArray[np.int64]], NDArray[np.int64] | None]:
+    ) -> tuple[list[ItemSet], list[NDArray[np.int64]], NDArray[np.int64] | None, NDArray[np.bool_] | None]:
         """The sets of items that have a model, and the orders in which they follow each other; sets `item_sets_`.
 
         With `branches` one of these chains grows up to the fork, and is then joined with the elimination. It is also returned by
-        itself, as the one that is to part; without `branches` None.
+        itself, as the one that is to part; without `branches` None. Under a cap regions never meet; the last value is the items
+        among which they then choose.
         """
         items, classes = training.items, training.classes
-        search = SetSearch([judged_fold(model, a, b, classes, self._seed) for a, b in parts], items, classes)
+        search = SetSearch([judged_fold(model, a, b, classes, self._seed) for a, b in parts], items, classes, training.by)
+        each = row_prices(items)
+        able = [
+            needed for needed in search.needs if self._allows(float(each[needed].sum()))
+        ]  # else what is too dear hides others
+        start = np.logical_or.reduce(able)
         with tqdm(total=int((items.price > 0).sum()), desc="item sets", unit="item", disable=self.verbose <= 0) as bar:
 
             def advance(dropped: int) -> None:
                 bar.update(dropped)
 
-            log = self._log(parts, items, model)
+            log = self._log(parts, items, model, (training.by, start))
             with nullcontext() if log is None else log.one_writer():
-                found = eliminate(search, self._seed, advance, log)
-        grown = [grow(search, found, dearest) for dearest in _price_limits(items)]
+                found = eliminate(search, self._seed, advance, log, start)
+        grown = [grow(search, found, dearest, self._allows) for dearest in _price_limits(items)]
         every = {s.items.tobytes(): s for s in (*found, *(s for some in grown for s in some))}
         self.item_sets_ = _listed(every.values(), items)
-        backward = spread_out(found[::-1], items.price, self.n_stages)
+        within = [s for s in found[::-1] if self._allows(each[s.items].sum())]
+        backward = spread_out(within, items.price, self.n_stages)
         starts = [*grown, grown[0][: PARAMS.fork + 1]] if branches else grown
-        forward = [spread_out(joined(some, backward), items.price, self.n_stages) for some in starts]
+        both = [[s for s in joined(some, backward) if self._allows(each[s.items].sum())] for some in starts]
+        forward = [spread_out(some, items.price, self.n_stages) for some in both]
         sets = {s.items.tobytes(): s for chain in (backward, *forward) for s in chain}
         place = {key: k for k, key in enumerate(sets)}
         orders = [np.array([place[s.items.tobytes()] for s in chain]) for chain in (*forward, backward)]
-        return list(sets.values()), orders, orders[len(grown)] if branches else None
+        sizes = np.array([int((s.items & (items.price > 0)).sum()) for s in found])  # falling
+        meeting = found[int(np.flatnonzero(sizes >= min(PARAMS.meeting, sizes[0]))[-1])].items
+        capped = len(within) < len(found)
+        return list(sets.values()), orders, orders[len(grown)] if branches else None, meeting if capped else None
+
+    def _within_cap(
+        self, sets: list[ItemSet], orders: list[NDArray[np.int64]], items: CostItems
+    ) -> tuple[list[ItemSet], list[NDArray[np.int64]]]:
+        """The sets that no row pays too much for, and the beginnings of the orders that consist of them."""
+        each = row_prices(items)
+        able = np.array([self._allows(each[s.items].sum()) for s in sets])
+        place = np.cumsum(able) - 1
+        shorter = {order[able[order]].tobytes(): place[order[able[order]]] for order in orders}
+        return [s for s, may in zip(sets, able, strict=True) if may], list(shorter.values())
 
     def _ranked(self, parts: Sequence[tuple[Sample, Sample]], training: Training, models: Sequence[Any]) -> tuple[Any, ...]:
         """The models by held-out loss on all columns of the first part, the best first; the forest, which is slow, stays last."""
@@ -171,15 +200,15 @@ class _BudgetCascade(Cascade):
         for model in models[:3]:
             part = judged_fold(model, *parts[0], training.classes, training.seed)
             predicted = predictions_of(part.train(np.arange(self.n_features_in_)), part.held_out.X, training.classes)
-            loss.append(mean_loss(predicted, part.held_out.y, part.held_out.weights))
+            loss.append(mean_loss(predicted, part.held_out.y, part.held_out.weights, training.by))
         return (*(models[k] for k in np.argsort(loss, kind="stable")), *models[3:])
 
-    def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems, model: Any) -> Checkpoint | None:
+    def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems, model: Any, goal: Any) -> Checkpoint | None:
         """The file that stores the search; None without a checkpoint."""
         if self.checkpoint is None:
             return None
         seen = [(sample.X, sample.y, sample.weight) for pair in parts for sample in pair]
-        settings = (type(model), model.get_params(), self._seed)
+        settings = (type(model), model.get_params(), self._seed, *goal)
         return Checkpoint(Path(self.checkpoint), fingerprint(seen, items, settings))
 
 
@@ -207,6 +236,15 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     max_error, confidence
         the cheapest policy that errs at most so much on new examples, with this confidence. A quarter of the examples, at most
         10,000, are set apart to test that, unless `fit` is given `X_certify`; see `Cascade.at_error`.
+    max_cost
+        what no row may pay more than, beside the mean budget or in its place. By itself: the least error under that cap.
+        Items that are paid once for all rows do not count.
+    mistakes
+        costs of wrong answers: ``{("ill", "well"): 10}`` for calling the ill well, 1 for pairs that are not named; or a matrix
+        C[true, predicted] in the order of the classes. The class of least expected cost is predicted, sets and policies are
+        found for it, and every ``error`` is the mean cost of mistakes.
+    loss
+        ``"error"``, or ``"log_loss"`` where probabilities are what is wanted; every ``error`` is then the mean log loss.
     choose
         the rule if none of them is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
         best, or ``"knee"``, the corner of the curve.

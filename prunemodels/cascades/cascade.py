@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from formulations.arguments import NotNegative, Share, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import in_order_of
+from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.choosing import chosen, promised
 from prunemodels.cascades.exit_path import Choice, ExitPath, check_learning, learn_exit_path, weights_to_learn
 from prunemodels.cascades.fitting import (
@@ -31,10 +33,12 @@ from prunemodels.cascades.fitting import (
     judged_stages,
     without_weight_zero,
 )
+from prunemodels.cascades.learning import ExitSample
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import column_prices
 from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
 from prunemodels.points import Rule
+from prunemodels.stages.judging import judged_by, predicted_classes
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import Decision, ExitPolicy, decide
 from prunemodels.stages.raw_tables import cascade_sample, raw_rows, reads_raw_columns
@@ -66,6 +70,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     held_out_cost_, held_out_error_
         cost and error that policies chosen in the same way have on rows that they were not learned from. Sets and models that
         the cascade itself chose were chosen by these rows, too, so with few rows the error is too low.
+    unweighted_cost_, unweighted_error_
+        `cost_` and `error_` if each of these rows counts once, whatever its `sample_weight`.
     spending_
         how much of a budget is spent, and why not all of it; empty without a budget.
     promise_
@@ -100,7 +106,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             training examples. If the stages are fitted already, only the policy is learned from them; then no stage may have been
             trained on them.
         sample_weight
-            shape (N,), >= 0.
+            shape (N,), >= 0: what a row stands for, in cost as in error, so a budget is one of the weighted rows. To make some
+            mistakes dearer than others, give `mistakes`.
         X_valid, y_valid, sample_weight_valid
             examples on which sets are compared and from which the policy is learned, in place of parts of X; then all of X is
             used for training.
@@ -122,24 +129,40 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         rng = check_random_state(self.random_state)
         stages = getattr(self, "stages", None)
         if isinstance(stages, Stages):
+            if self.max_cost is not None:
+                raise InvalidInputError("max_cost is for stages that the cascade fits; give unfitted ones, or leave it out")
             rows = self._for_fitted(stages, X, y, sample_weight)
             rows, apart = self._set_apart(rows, X_certify, y_certify, rng)
             self.own_rows_ = np.arange(len(rows)) if rows.place is None else rows.place
             judged = Judged(stages, table_of(stages, rows.X), rows, np.zeros(len(rows), dtype=np.int64))
-            return self._choose([judged], rng, apart)
+            return self._choose([judged], rng, self._judged_by(stages.classes), apart)
         sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
         sample, apart = self._set_apart(sample, X_certify, y_certify, rng)
         classes = classes_of(sample) if is_classifier(self) else None
+        by = self._judged_by(classes)
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
         seed = int(rng.randint(np.iinfo(np.int32).max))
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
-        training = Training((), sample, held_out, items, classes, seed, self.n_jobs)
+        training = Training((), sample, held_out, items, classes, seed, self.n_jobs, by)
         with in_one_thread_if_small(len(sample) * self.n_features_in_):
-            return self._choose(self._chains(training, rng), rng, apart)
+            return self._choose(self._chains(training, rng), rng, by, apart)
 
     def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
         """Fit the stages; the sequences of them that policies are learned for."""
         raise NotImplementedError
+
+    def _allows(self, cost: float) -> bool:
+        """Whether a row may pay so much."""
+        return self.max_cost is None or cost <= float(exact(self.max_cost, "max_cost")) * (1 + STAGE_PARAMS.rounding)
+
+    @property
+    def _errs_in_shares(self) -> bool:
+        """Whether errors are shares of wrong predictions."""
+        return bool(is_classifier(self)) and self.mistakes is None and self.loss == "error"
+
+    def _judged_by(self, classes: NDArray[Any] | None) -> TreeLoss:
+        """What predictions are judged by."""
+        return judged_by("classification" if is_classifier(self) else "regression", classes, self.mistakes, self.loss)
 
     def _for_fitted(self, stages: Stages, X: Any, y: Any, sample_weight: ArrayLike | None) -> Sample:
         """Stages that the user has fitted, and these rows as the ones from which the policy is learned."""
@@ -173,7 +196,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             count = min(round(PARAMS.promised_share * len(sample)), PARAMS.most_held_out)
             sample, apart = sample.take(np.sort(order[count:])), sample.take(order[:count])
             where = f"the part of X that is set apart, {PARAMS.promised_share:.0%} of it,"
-        if is_classifier(self):
+        if self._errs_in_shares:
             check_enough(len(apart), self.max_error, self.confidence, where)
         return sample, (apart.X, apart.y)
 
@@ -205,10 +228,18 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         self.held_out_cost_, self.held_out_error_, self.spending_ = choice.held_out_cost, choice.held_out_error, choice.spending
         return self
 
-    def _choose(self, parts: Sequence[Judged[Any]], rng: np.random.RandomState, apart: tuple[Any, Any] | None) -> Self:
+    def _choose(
+        self, parts: Sequence[Judged[Any]], rng: np.random.RandomState, by: TreeLoss, apart: tuple[Any, Any] | None
+    ) -> Self:
         """Learn all policies of some chains of stages from their outputs for labelled rows, and keep one."""
         seed = int(rng.randint(np.iinfo(np.int32).max))
-        options: dict[str, Any] = {"stack": self.stack, "doubt": self.doubt, "n_levels": self.n_levels, "random_state": seed}
+        options: dict[str, Any] = {
+            "stack": self.stack,
+            "doubt": self.doubt,
+            "n_levels": self.n_levels,
+            "random_state": seed,
+            "by": by,
+        }
         paths = []
         for stages, table, rows, fold in parts:
             paths.append(learn_exit_path(stages, table, rows.y, sample_weight=rows.weight, fold=fold, **options))
@@ -216,7 +247,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         if apart is not None:
             assert self.max_error is not None
             return self._keep(*promised(self.exit_paths_, *apart, self.max_error, self.confidence))
-        return self._keep(*chosen(self.exit_paths_, self.budget, self.lam, self.choose))
+        best = 0.0 if self.max_cost is not None and self.budget is None else None  # under a cap alone, cost is no matter
+        return self._keep(*chosen(self.exit_paths_, self.budget, best if self.lam is None else self.lam, self.choose))
 
     @checked
     def at_cost(self, budget: Price) -> Self:
@@ -246,8 +278,9 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         max_error
-            the largest share of wrong predictions, between 0 and 1; for numbers the largest mean squared error, where one row
-            counts at most as the largest error of any stage on the rows that policies were learned from.
+            the largest share of wrong predictions, between 0 and 1; with `mistakes` their largest mean cost; for numbers and log
+            loss the largest mean, where one row counts at most as the largest loss of any stage on the rows that policies were
+            learned from.
         X, y
             examples, drawn independently from those to come, that neither the stages nor the policies were learned from.
         confidence
@@ -268,10 +301,26 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         cost 6.5, error at most 0.133
         """
         check_is_fitted(self, "exit_path_")
-        check_max_error(max_error, is_share=is_classifier(self))
+        check_max_error(max_error, is_share=self.exit_path_.by.name == "zero_one")
         rows = labelled(self, self._as_trained(X), y, None, "certify")
         found = promised(self.exit_paths_, rows.X, rows.y, max_error, confidence)
         return self._with(*found, max_error=max_error, confidence=confidence)
+
+    @property
+    def unweighted_cost_(self) -> float:
+        """`cost_` if each row counts once."""
+        return self._each_once.mean_cost(self.policy_)
+
+    @property
+    def unweighted_error_(self) -> float:
+        """`error_` if each row counts once."""
+        return self._each_once.mean_loss(self.policy_)
+
+    @property
+    def _each_once(self) -> ExitSample:
+        check_is_fitted(self, "exit_path_")
+        own = self.exit_path_.sample.own_rows
+        return replace(own, weights=np.ones(own.n_rows))
 
     def _with(self, path: ExitPath, choice: Choice, promise: Promise | None = None, **goal: Any) -> Self:
         other = copy(self)
@@ -329,7 +378,9 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
 
 def _first_step(estimator: Any) -> Any:
     """The estimator that gets the examples first: the first step of a pipeline, an imputer perhaps."""
-    return _first_step(estimator.steps[0][1]) if isinstance(estimator, Pipeline) else estimator
+    if not isinstance(estimator, Pipeline):
+        return estimator
+    return _first_step(next((step for _, step in estimator.steps if step not in (None, "passthrough")), estimator[-1]))
 
 
 def _takes_gaps(steps: list[Any]) -> bool:
@@ -349,6 +400,7 @@ class CascadeClasses(ClassifierMixin):  # type: ignore[misc]
     """Methods of cascades that are classifiers."""
 
     classes_: NDArray[Any]
+    policy_: ExitPolicy
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, by the stage at which each row stops, shape (N, n_classes)."""
@@ -359,9 +411,12 @@ class CascadeClasses(ClassifierMixin):  # type: ignore[misc]
         return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class by the stage at which each row stops, shape (N,)."""
-        favoured = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[favoured])
+        """The class that is expected to cost least, by the stage at which each row stops; shape (N,).
+
+        It is the most probable one, unless `mistakes` are given.
+        """
+        said = self.predict_proba(X)
+        return np.asarray(self.classes_[predicted_classes(said, self.policy_.by)])
 
 
 class CascadeNumbers(RegressorMixin):  # type: ignore[misc]
@@ -375,18 +430,18 @@ class CascadeNumbers(RegressorMixin):  # type: ignore[misc]
 def check_options(cascade: Any) -> None:
     """Refuse a budget together with a lam, and options that `learn_exit_path` would refuse, before any work."""
     check_learning(cascade.doubt, cascade.n_levels, "classification" if is_classifier(cascade) else "regression")
-    _check_goal(cascade.budget, cascade.lam, cascade.max_error, cascade.choose, cascade.confidence)
+    _check_goal(cascade.budget, cascade.lam, cascade.max_error, cascade.choose, cascade.confidence, cascade.max_cost)
     if cascade.max_error is not None:
-        check_max_error(cascade.max_error, is_share=is_classifier(cascade))
+        check_max_error(cascade.max_error, is_share=cascade._errs_in_shares)
 
 
-def check_affordable(budget: Price | None, cheapest: float, what: str) -> None:
-    """Refuse a budget with which nothing can be bought, before any work.
+def check_affordable(limit: Price | None, cheapest: float, what: str, name: str = "budget") -> None:
+    """Refuse a limit within which nothing can be bought, before any work.
 
     `cheapest`: the price of the cheapest way to know anything.
     """
-    if budget is not None and exact(budget, "budget") < exact(cheapest, "cheapest") * (1 - Fraction(STAGE_PARAMS.rounding)):
-        raise InvalidInputError(f"budget is {budget}, and {what} costs {cheapest:g}; give at least that")
+    if limit is not None and exact(limit, name) < exact(cheapest, "cheapest") * (1 - Fraction(STAGE_PARAMS.rounding)):
+        raise InvalidInputError(f"{name} is {limit}, and {what} costs {cheapest:g}; give at least that")
 
 
 def _check_pair(X: Any, y: Any, name: str) -> None:
@@ -396,13 +451,21 @@ def _check_pair(X: Any, y: Any, name: str) -> None:
 
 
 @checking
-def _check_goal(budget: Price | None, lam: NotNegative | None, max_error: float | None, choose: Rule, confidence: Share) -> None:
+def _check_goal(
+    budget: Price | None,
+    lam: NotNegative | None,
+    max_error: float | None,
+    choose: Rule,
+    confidence: Share,
+    max_cost: Price | None,
+) -> None:
     goals = {"budget": budget, "lam": lam, "max_error": max_error}
     given = [f"{name} is {goal}" for name, goal in goals.items() if goal is not None]
     if len(given) > 1:
         raise InvalidInputError(f"{' and '.join(given)}; give one of them, or none")
-    if budget is not None:
-        exact(budget, "budget")
+    for limit, name in ((budget, "budget"), (max_cost, "max_cost")):
+        if limit is not None:
+            exact(limit, name)
 
 
 def keep_columns(cascade: Cascade, stages: Stages) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import warnings
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -112,6 +112,8 @@ def save_cascade(cascade: Cascade, file: str | Path) -> None:
     _check_fitted(cascade, "cascade")
     if isinstance(getattr(cascade, "costs", None), (pd.DataFrame, pd.Series)):  # skops writes no table; the items say the same
         cascade = copy(cascade).set_params(costs=priced_stages(cascade.stages_).items)
+    if isinstance(getattr(cascade, "mistakes", None), Mapping):  # skops writes no pairs as keys; the matrix says the same
+        cascade = copy(cascade).set_params(mistakes=cascade.policy_.by.matrix)
     save_forest(cascade, file)
 
 

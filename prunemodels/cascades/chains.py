@@ -39,12 +39,15 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from formulations.instance.cost_items import CostItems
 from formulations.instance.routing import n_examples
+from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.elimination import ItemSet, SetSearch, eliminate
 from prunemodels.cascades.fitting import Judged, StagePlan, Training, chain_of, fit_stage, judged_fold
 from prunemodels.cascades.learning import judged_losses
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample
+from prunemodels.stages.judging import margin
+from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import least_objective
 from prunemodels.stages.set_stages import SetStages, columns_of, predictions_of
 from prunemodels.stages.stages import table_of
@@ -79,10 +82,10 @@ def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Places]]:
     return sets, list(chains.values())
 
 
-def best_orders(judged: Judged[SetStages], orders: Sequence[Places]) -> list[Judged[SetStages]]:
+def best_orders(judged: Judged[SetStages], orders: Sequence[Places], by: TreeLoss) -> list[Judged[SetStages]]:
     """The chains that policies are learned for: at most `CascadeParams.most_chains`.
 
-    `judged`: a model of every set. `orders`: places of the sets.
+    `judged`: a model of every set. `orders`: places of the sets. `by`: what predictions are judged by.
     """
     everything = judged.stages
     orders = list({order.tobytes(): order for order in orders}.values())
@@ -90,8 +93,12 @@ def best_orders(judged: Judged[SetStages], orders: Sequence[Places]) -> list[Jud
         rows = np.random.RandomState(0).permutation(len(judged.rows))[: PARAMS.scored_rows]
         table, weights = judged.table.take(rows), judged.rows.weights[rows]
         truth = class_numbers(everything.classes, judged.rows.y, len(judged.rows))[rows]
-        doubt = np.zeros(table.value.shape[:2]) if everything.classes is None else 1.0 - table.value.max(axis=2)
-        loss, costs = judged_losses(table, truth, weights), [everything.of(order).prices() for order in orders]
+        doubt = (
+            np.zeros(table.value.shape[:2])
+            if everything.classes is None
+            else np.array([1.0 - margin(value, by) for value in table.value])
+        )
+        loss, costs = judged_losses(table, truth, weights, by), [everything.of(order).prices() for order in orders]
         orders = [orders[k] for k in best_chains(orders, costs, loss, doubt, weights)]
     return [chain_of(judged, order) for order in orders]
 
@@ -156,11 +163,13 @@ class Regional:
         return self.predict_proba(X)[:, 0]
 
 
-def with_regions(judged: Judged[SetStages], training: Training, model: Any) -> Judged[SetStages] | None:
+def with_regions(
+    judged: Judged[SetStages], training: Training, model: Any, largest: NDArray[np.bool_] | None = None
+) -> Judged[SetStages] | None:
     """The chain with regions between its fork and its meeting stage; None where nothing lies between, or rows do not part.
 
     `judged`: the chain, and its outputs for held-out rows. `training`: of the chain's stages. `model`: unfitted; of the regions'
-    stages.
+    stages. `largest`: the items among which regions choose where they never meet again; default: those of the meeting stage.
     """
     stages, classes, train, seed = judged.stages, training.classes, training.sample, training.seed
     if not isinstance(training.held_out, Sample):
@@ -168,7 +177,7 @@ def with_regions(judged: Judged[SetStages], training: Training, model: Any) -> J
     priced = stages.items.price > 0
     purchases = (stages.bought() & priced).sum(axis=1)
     fork, meeting = (int(np.searchsorted(purchases, wanted)) for wanted in (PARAMS.fork, PARAMS.meeting))
-    between = range(fork + 1, min(meeting, stages.n_stages - 1))
+    between = range(fork + 1, min(meeting, stages.n_stages - 1) if largest is None else stages.n_stages)
     if not len(between) or not stages.features[fork].size:
         return None
     grown = (DecisionTreeRegressor if classes is None else DecisionTreeClassifier)(
@@ -184,11 +193,12 @@ def with_regions(judged: Judged[SetStages], training: Training, model: Any) -> J
     at_train, at_held_out = (np.searchsorted(leaves, _leaf(router, rows.X, at_fork)) for rows in (train, judged.rows))
     if np.bincount(at_held_out, minlength=leaves.size).min() < PARAMS.fewest_rows_of_region:
         return None
-    sizes = [int(purchases[s]) for s in between]
+    start = stages.bought()[between.stop] if largest is None else largest
+    limits = stages.prices()[between]
     sets = []
     for r in range(leaves.size):
         rows = train.take(np.flatnonzero(at_train == r)), judged.rows.take(np.flatnonzero(at_held_out == r))
-        sets.append(_sets_of(stages, fork, between.stop, sizes, rows, classes, model, seed))
+        sets.append(_sets_of(stages, fork, start, limits, rows, training, model))
     different = {s.features.tobytes(): s.features for chain in sets for s in chain}
     jobs = (delayed(fit_stage)(StagePlan(model, columns), train, classes, seed, 0) for columns in different.values())
     fitted = dict(zip(different, Parallel(n_jobs=training.n_jobs)(jobs), strict=True))
@@ -208,15 +218,15 @@ def _leaf(router: Any, X: Any, columns: Places) -> Places:
 
 
 def _sets_of(
-    stages: SetStages, fork: int, meeting: int, sizes: Sequence[int], rows: Sequence[Sample], classes: Any, model: Any, seed: int
+    stages: SetStages, fork: int, start: NDArray[np.bool_], limits: Floats, rows: Sequence[Sample], training: Training, model: Any
 ) -> list[ItemSet]:
-    """The sets of one region, of these numbers of purchases or the next that there are, by elimination on its rows."""
-    bought, items = stages.bought(), stages.items
-    prices = [Fraction(0) if has else price for has, price in zip(bought[fork], items.prices, strict=True)]
+    """The sets of one region by elimination on its rows, from `start` on: for each limit the largest that costs no more."""
+    items, seed = stages.items, training.seed
+    prices = [Fraction(0) if has else price for has, price in zip(stages.bought()[fork], items.prices, strict=True)]
     free = replace(items, prices=tuple(prices))
     train, held_out = rows
     some = train.take(np.random.RandomState(seed).permutation(len(train))[: PARAMS.searched_rows])
-    part = judged_fold(model, some, held_out, classes, seed)
-    found = eliminate(SetSearch([part], free, classes), seed, lambda _: None, start=bought[meeting])[::-1]
-    counts = np.array([int((s.items & (items.price > 0)).sum()) for s in found])
-    return [found[min(int(np.searchsorted(counts, size)), len(found) - 1)] for size in sizes]
+    part = judged_fold(model, some, held_out, training.classes, seed)
+    found = eliminate(SetSearch([part], free, training.classes, training.by), seed, lambda _: None, start=start)
+    cost = np.array([float(items.price[s.items].sum()) for s in found])  # falling, down to what the fork has bought
+    return [found[int(np.flatnonzero(cost <= limit * (1 + STAGE_PARAMS.rounding))[0])] for limit in limits]

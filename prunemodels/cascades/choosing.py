@@ -15,6 +15,7 @@ from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule
 from prunemodels.stages.doubt import doubts_of
+from prunemodels.stages.judging import lost
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.stages import table_of
 from prunemodels.statements.mean_bounds import BoundMethod
@@ -62,11 +63,12 @@ def promised(
 ) -> tuple[ExitPath, Choice, Promise]:
     """The cheapest policy of `from_dearest` whose error is promised, see `prunemodels.statements.promises`.
 
-    `rows`, `y`: examples in random order that neither stages nor policies were learned from. Errors of numbers count at most as
-    the largest error of any stage on the rows that the policies were learned from, since a mean without a bound has no test.
+    `rows`, `y`: examples in random order that neither stages nor policies were learned from. What has no largest loss counts at
+    most as the largest of any stage on the rows that the policies were learned from, since a mean without a bound has no test.
     """
     truth = class_numbers(paths[0].stages.classes, y, len(y), "y")
-    shares = paths[0].stages.task == "classification"
+    by = paths[0].by
+    shares = by.name == "zero_one"
     method: BoundMethod = "exact" if shares else "betting"
     if shares:
         check_enough(len(truth), max_error, confidence, "X")
@@ -74,7 +76,7 @@ def promised(
 
     def candidates() -> Iterator[tuple[Chosen, Draws]]:
         for path, choice in from_dearest(paths):
-            largest = 1.0 if shares else float(path.sample.loss.max())
+            largest = float(path.sample.loss.max()) if np.isinf(by.largest) else by.largest
             yield (path, choice), Draws(np.minimum(seen[id(path)].losses(choice.policy), largest), largest)
 
     kept = last_kept(candidates(), max_error, confidence, method)
@@ -90,5 +92,5 @@ def sample_on(path: ExitPath, rows: Any, truth: Any) -> ExitSample:
     """Other rows at the stages of a path, with the doubts of its policies."""
     table, stack = table_of(path.stages, rows), path.learned.stack
     table = table if stack is None else stack.table(table)
-    loss, doubt = table.losses(truth), doubts_of(path.learned.doubt, table)
+    loss, doubt = lost(table.value, truth, path.by), doubts_of(path.learned.doubt, table)
     return ExitSample(doubt, table.cost, table.once, loss, loss, np.ones(len(truth)), np.ones(len(truth), dtype=bool))

@@ -23,11 +23,12 @@ from scipy import sparse
 
 from formulations.checkpoints import Checkpoint
 from formulations.instance.cost_items import CostItems
+from formulations.instance.tree_loss import TreeLoss
 from formulations.stored_arrays import stored_array, whole_number
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.labelled_samples import Sample
-from prunemodels.stages.set_stages import columns_of, predictions_of
-from prunemodels.stages.stages import losses
+from prunemodels.stages.judging import WRONG, fitting_loss
+from prunemodels.stages.set_stages import columns_of, predictions_of, row_prices
 
 
 def logged_sets(log: Checkpoint, n_items: int) -> list[NDArray[np.bool_]]:
@@ -91,7 +92,12 @@ def eliminate(
     return found
 
 
-def grow(search: SetSearch, eliminated: Sequence[ItemSet], dearest: float = np.inf) -> list[ItemSet]:
+def grow(
+    search: SetSearch,
+    eliminated: Sequence[ItemSet],
+    dearest: float = np.inf,
+    allows: Callable[[float], bool] = lambda _: True,
+) -> list[ItemSet]:
     """Nested sets from what is free on: the purchase of largest fall of the loss per price joins; the smallest set first.
 
     A purchase is the items that one feature needs. The larger a set, the less one more feature adds, mostly. So a purchase's last
@@ -99,9 +105,9 @@ def grow(search: SetSearch, eliminated: Sequence[ItemSet], dearest: float = np.i
 
     `eliminated`: from `eliminate`; of many purchases only those that it kept longest are tried. `dearest`: no purchase of a
     higher price is made. If there is such a limit, the first purchase is that of most different values per price, since rows that
-    have nothing in which they differ cannot be told apart.
+    have nothing in which they differ cannot be told apart. `allows`: whether a row may pay so much for a set.
     """
-    items = search.items
+    items, each = search.items, row_prices(search.items)
     purchases: list[NDArray[np.bool_]] = []
     for s in eliminated[::-1]:  # the smallest set first
         masks = [search.needs[f] for f in s.features if 0 < search.needs[f] @ items.price <= dearest]
@@ -110,13 +116,15 @@ def grow(search: SetSearch, eliminated: Sequence[ItemSet], dearest: float = np.i
             break
         purchases += fresh.values()
     found = [search.measured(search.useful(items.price == 0))]
+    purchases = [mask for mask in purchases if allows(float(each[found[0].items | mask].sum()))]
     if np.isfinite(dearest) and purchases:
         values = [search.different_values(mask) / float(mask @ items.price) for mask in purchases]
         found.append(search.measured(found[0].items | purchases[int(np.argmax(values))]))
     bound = [np.inf] * len(purchases)
     for _ in range(PARAMS.most_grown):
         kept, loss, best = found[-1].items, found[-1].loss, -1
-        price = [float(items.price[mask & ~kept].sum()) for mask in purchases]
+        able = [allows(float(each[kept | mask].sum())) for mask in purchases]
+        price = [float(items.price[mask & ~kept].sum()) * may for mask, may in zip(purchases, able, strict=True)]
         measured: dict[int, ItemSet] = {}
         while any(p > 0 for p in price):
             best = max((k for k in range(len(purchases)) if price[k] > 0), key=lambda k: bound[k])
@@ -135,11 +143,11 @@ class SetSearch:
     """The rows by which sets are judged, and the losses of those that were.
 
     `parts`: at least one; of many the first three are taken. `items`: prices of all columns. `classes`: the labels, for
-    classification.
+    classification. `by`: what predictions are judged by.
     """
 
-    def __init__(self, parts: Sequence[JudgedFold], items: CostItems, classes: NDArray[Any] | None) -> None:
-        self.parts, self.items, self.classes = parts[: PARAMS.most_parts], items, classes
+    def __init__(self, parts: Sequence[JudgedFold], items: CostItems, classes: NDArray[Any] | None, by: TreeLoss = WRONG) -> None:
+        self.parts, self.items, self.classes, self.by = parts[: PARAMS.most_parts], items, classes, by
         self.needs = items.needs_of(range(items.n_features))
         self.fitted: dict[bytes, tuple[Any, ...]] = {}
         self.losses: dict[bytes, float] = {}
@@ -185,8 +193,8 @@ class SetSearch:
         """Mean log loss, or squared error, of a model; without one, of the class shares or the mean."""
         y, weights = part.held_out.y, part.held_out.weights
         if model is None:
-            return mean_loss(np.tile(constant_of(y, weights, self.classes), (len(weights), 1)), y, weights)
-        return mean_loss(predictions_of(model, columns_of(part.held_out.X, columns), self.classes), y, weights)
+            return mean_loss(np.tile(constant_of(y, weights, self.classes), (len(weights), 1)), y, weights, self.by)
+        return mean_loss(predictions_of(model, columns_of(part.held_out.X, columns), self.classes), y, weights, self.by)
 
     def smaller(self, kept: NDArray[np.bool_], loss: float, rng: np.random.RandomState) -> NDArray[np.bool_]:
         """The next smaller set, by (1)."""
@@ -219,10 +227,10 @@ class SetSearch:
             drawn = rng.permutation(len(part.held_out))[: PARAMS.shuffled_rows]
             X = columns_of(part.held_out.take(drawn).X, columns)
             y, weights = np.asarray(part.held_out.y)[drawn], part.held_out.weights[drawn]
-            plain = mean_loss(predictions_of(model, X, self.classes), y, weights)
+            plain = mean_loss(predictions_of(model, X, self.classes), y, weights, self.by)
             for k, m in enumerate(candidates):
                 X_shuffled = _with_shuffled(X, np.flatnonzero(self.needs[columns, m]), rng)
-                rise[k] += mean_loss(predictions_of(model, X_shuffled, self.classes), y, weights) - plain
+                rise[k] += mean_loss(predictions_of(model, X_shuffled, self.classes), y, weights, self.by) - plain
         return np.maximum(rise / len(self.parts), 0.0)
 
 
@@ -249,6 +257,6 @@ def constant_of(y: Any, weights: NDArray[np.float64], classes: NDArray[Any] | No
     return np.asarray(np.bincount(y, weights=weights, minlength=len(classes)) / weights.sum())
 
 
-def mean_loss(value: NDArray[np.float64], y: Any, weights: NDArray[np.float64]) -> float:
-    """Mean log loss of class numbers, or squared error."""
-    return float(np.average(losses(value, np.asarray(y), least=1e-12), weights=weights))
+def mean_loss(value: NDArray[np.float64], y: Any, weights: NDArray[np.float64], by: TreeLoss) -> float:
+    """The mean loss by which models are compared, see `prunemodels.stages.judging.fitting_loss`."""
+    return float(np.average(fitting_loss(value, np.asarray(y), by, least=1e-12), weights=weights))

@@ -26,9 +26,10 @@ from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.stages.doubt import doubts_of
+from prunemodels.stages.judging import lost
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.prices import priced_stages
-from prunemodels.stages.stages import PricedStages, StageTable, errors, table_of
+from prunemodels.stages.stages import PricedStages, StageTable, table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,13 +55,13 @@ class ExitPathEvaluation:
 
     @cached_property
     def loss(self) -> Floats:
-        """0-1 loss or squared error of every stage, shape (S, N)."""
-        return self.table.losses(self._labels)
+        """What every stage loses, by what the path's predictions are judged by; shape (S, N)."""
+        return lost(self.table.value, self._labels, self.path.by)
 
     @cached_property
     def last_loss(self) -> Floats:
         """The loss of the last stage alone, shape (N,): for prunings of a forest that of the unpruned forest itself."""
-        return np.asarray(errors(self.last[None], self._labels)[0])
+        return lost(self.last, self._labels, self.path.by)
 
     @property
     def _labels(self) -> NDArray[Any]:
@@ -86,7 +87,7 @@ class ExitPathEvaluation:
         return float(self.costs(policy) @ self.share + self.table.once[last])
 
     def mean_loss(self, policy: ExitPolicy | int) -> float:
-        """Share of wrong predictions, or mean squared error, of a policy."""
+        """What is lost on average under a policy."""
         return float(self.losses(policy) @ self.share)
 
     @property
@@ -101,7 +102,7 @@ class ExitPathEvaluation:
 
     @cached_property
     def error(self) -> Floats:
-        """Share of wrong predictions, or mean squared error, of every policy, shape (K,)."""
+        """What is lost on average under every policy, shape (K,)."""
         return np.array([self.mean_loss(k) for k in range(len(self.path))])
 
     def to_frame(self) -> pd.DataFrame:

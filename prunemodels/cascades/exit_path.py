@@ -16,6 +16,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Task
+from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.learning import (
     CrossFitted,
     ExitSample,
@@ -34,6 +35,7 @@ from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import SAME_POINT, Rule, furthest_corner, within
 from prunemodels.stages.doubt import DoubtName, aligned, doubts_of, learn_doubt
+from prunemodels.stages.judging import WRONG, lost
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.stacking import learn_stack
@@ -110,6 +112,11 @@ class ExitPath:
         return self.sample.n_rows
 
     @property
+    def by(self) -> TreeLoss:
+        """What predictions are judged by: what every error here is."""
+        return self.learned.by
+
+    @property
     def lam(self) -> NDArray[np.float64]:
         """For each row, the error per unit of cost from which on it is optimal; rising."""
         return self.closures.lam
@@ -122,7 +129,7 @@ class ExitPath:
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
-        """Share of wrong predictions, or mean squared error, on these rows: too optimistic, see `held_out_error`."""
+        """What is lost on average on these rows, by `by`: too optimistic, see `held_out_error`."""
         own = self.sample.own_rows
         return np.array([own.mean_loss(self.policy(k)) for k in range(len(self))])
 
@@ -289,6 +296,7 @@ def learn_exit_path(
     doubt: Doubts = "auto",
     n_levels: Count = PARAMS.levels,
     random_state: Seed | np.random.RandomState | None = None,
+    by: TreeLoss = WRONG,
 ) -> ExitPath:
     """All optimal exit policies of some stages.
 
@@ -307,6 +315,8 @@ def learn_exit_path(
         fitted in the same way on other folds. Their doubts are aligned, see `prunemodels.stages.doubt.aligned`. Default: all 0.
     stack, doubt, n_levels
         see `prunemodels.exit_path`.
+    by
+        what predictions are judged by.
 
     Raises
     ------
@@ -325,16 +335,16 @@ def learn_exit_path(
     rng = check_random_state(random_state)
     stacked, judged_table, final = None, table, table
     if stack:
-        stacked, judged_table = learn_stack(table, truth, weights, rng)
+        stacked, judged_table = learn_stack(table, truth, weights, rng, by)
         final = stacked.table(table)
-    judged, loss = judged_losses(judged_table, truth, weights), final.losses(truth)
+    judged, loss = judged_losses(judged_table, truth, weights, by), lost(final.value, truth, by)
     seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
     costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]
     for name in names:
-        judge = learn_doubt(name, final, weights)
+        judge = learn_doubt(name, final, weights, by)
         doubts = aligned(doubts_of(judge, final), part)
         sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0)
-        learned = solve_exits(sample, judge, stacked, n_levels=n_levels)
+        learned = solve_exits(sample, judge, stacked, n_levels=n_levels, by=by)
         folds = cross_fit(sample, learned, n_levels=n_levels, rng=np.random.RandomState(seed))
         found.append(ExitPath(stages, learned, sample, folds))
     return min(found, key=lambda path: path.cross_fitted.area(costs))

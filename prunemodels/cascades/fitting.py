@@ -13,19 +13,23 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import is_classifier
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
+from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.elimination import JudgedFold, constant_of
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample
+from prunemodels.stages.judging import WRONG, fitting_loss
 from prunemodels.stages.set_stages import BlendedStage, Constant, SetStages, check_probabilities, columns_of, on_columns
-from prunemodels.stages.stages import Stages, StageTable, losses, table_of
+from prunemodels.stages.stages import Stages, StageTable, table_of
 
 Division = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows to train on, and held-out rows."""
@@ -68,6 +72,7 @@ class Training:
     classes: NDArray[Any] | None  # the labels, for classification
     seed: int  # for stages that have none of their own
     n_jobs: int | None  # stages that are fitted at the same time
+    by: TreeLoss = WRONG  # what predictions are judged by
 
 
 AnyStages = TypeVar("AnyStages", bound=Stages)
@@ -127,14 +132,22 @@ def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, see
         y = np.asarray(sample.y)
         return Constant(constant_of(y if classes is None else np.searchsorted(classes, y), weights, classes))
     model = seeded(model, seed)
-    if sample.weight is not None and not has_fit_parameter(model, "sample_weight"):
-        raise InvalidInputError(f"stage {s} is a {type(model).__name__}, whose fit takes no sample_weight; leave the weights out")
-    options = {} if sample.weight is None else {"sample_weight": sample.weight}
-    with in_one_thread_if_small(len(sample) * plan.columns.size):
+    options = {} if sample.weight is None else {weights_of_fit(model, s): sample.weight}
+    # Without routing, for which the steps of a pipeline would have to make requests.
+    with in_one_thread_if_small(len(sample) * plan.columns.size), config_context(enable_metadata_routing=False):
         model.fit(_with_values(columns_of(sample.X, plan.columns)), sample.y, **options)
     if classes is not None:
         check_probabilities(model, s)
     return model
+
+
+def weights_of_fit(model: Any, s: int) -> str:
+    """What the `fit` of stage s calls the weights of the examples: of a pipeline, those of its last step."""
+    if has_fit_parameter(model, "sample_weight"):
+        return "sample_weight"
+    if isinstance(model, Pipeline) and has_fit_parameter(model[-1], "sample_weight"):
+        return f"{model.steps[-1][0]}__sample_weight"
+    raise InvalidInputError(f"stage {s} is a {type(model).__name__}, whose fit takes no sample_weight; leave the weights out")
 
 
 def _with_values(X: Any) -> Any:
@@ -224,10 +237,10 @@ def _best_of_alternatives(training: Training, judged: Judged[SetStages], place: 
     models, values = [], []
     for s in range(len(training.plans)):
         own = np.flatnonzero(place == s)
-        loss = [float(losses(judged.table.value[k], truth) @ weights) for k in own]
+        loss = [float(fitting_loss(judged.table.value[k], truth, training.by) @ weights) for k in own]
         ranked = own[np.argsort(loss, kind="stable")]
         means = [judged.table.value[ranked[: m + 1]].mean(axis=0) for m in range(own.size)]
-        m = int(np.argmin([float(losses(value, truth) @ weights) for value in means]))
+        m = int(np.argmin([float(fitting_loss(value, truth, training.by) @ weights) for value in means]))
         chosen = tuple(judged.stages.models[k] for k in ranked[: m + 1])
         models.append(chosen[0] if m == 0 else BlendedStage(chosen))
         values.append(means[m])

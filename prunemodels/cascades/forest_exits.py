@@ -42,7 +42,8 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.points import Rule
-from prunemodels.stages.set_stages import SetStages, check_named_columns
+from prunemodels.stages.judging import LossWord, Mistakes, judged_by
+from prunemodels.stages.set_stages import SetStages, check_named_columns, row_prices
 from prunemodels.stages.stages import table_of
 from prunemodels.stages.tree_stages import TreeStages, prunings_as_stages
 
@@ -59,6 +60,9 @@ class _Cascade(Cascade):
         lam: float | None = None,
         max_error: float | None = None,
         confidence: float = 0.95,
+        max_cost: Price | None = None,
+        mistakes: Mistakes | None = None,
+        loss: LossWord = "error",
         choose: Rule = "one_se",
         cv: Any = None,
         validation_fraction: float | None = None,
@@ -74,6 +78,9 @@ class _Cascade(Cascade):
         self.lam = lam
         self.max_error = max_error
         self.confidence = confidence
+        self.max_cost = max_cost
+        self.mistakes = mistakes
+        self.loss = loss
         self.choose = choose
         self.cv = cv
         self.validation_fraction = validation_fraction
@@ -86,12 +93,15 @@ class _Cascade(Cascade):
     def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
         items, names = training.items, getattr(self, "feature_names_in_", None)
         plans = read_stages(self.stages, items, self.n_features_in_, names)
-        first = sum(float(items.price[m]) for m in {m for f in plans[0].columns.tolist() for m in items.needs[f]})
-        check_affordable(self.budget, first, "the first stage")
+        each = row_prices(items)
+        bought = np.logical_or.accumulate([items.needs_of(plan.columns).any(axis=0) for plan in plans])
+        check_affordable(self.budget, float(items.price[bought[0]].sum()), "the first stage")
+        check_affordable(self.max_cost, float(each[bought[0]].sum()), "the first stage", "max_cost")
         check_kinds(plans, is_classifier(self))
         for s, plan in enumerate(plans):
             check_named_columns(plan.estimator, names, f"stage {s}")
-        return [self._judged(replace(training, plans=plans))]
+        allowed = [plan for plan, has in zip(plans, bought, strict=True) if self._allows(float(each[has].sum()))]
+        return [self._judged(replace(training, plans=allowed))]
 
     def _estimators(self) -> list[Any]:
         stages = self.stages if isinstance(self.stages, (list, tuple)) else []
@@ -122,6 +132,15 @@ class CascadeClassifier(CascadeClasses, _Cascade):
     max_error, confidence
         the cheapest policy that errs at most so much on new examples, with this confidence. A quarter of the examples, at most
         10,000, are set apart to test that, unless `fit` is given `X_certify`; see `Cascade.at_error`.
+    max_cost
+        what no row may pay more than, beside the mean budget or in its place. By itself: the least error under that cap.
+        Items that are paid once for all rows do not count.
+    mistakes
+        costs of wrong answers: ``{("ill", "well"): 10}`` for calling the ill well, 1 for pairs that are not named; or a matrix
+        C[true, predicted] in the order of the classes. The class of least expected cost is predicted, sets and policies are
+        found for it, and every ``error`` is the mean cost of mistakes.
+    loss
+        ``"error"``, or ``"log_loss"`` where probabilities are what is wanted; every ``error`` is then the mean log loss.
     choose
         the rule if none of them is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
         best, or ``"knee"``, the corner of the curve.
@@ -235,6 +254,8 @@ def exit_path(
     *,
     n_stages: Count = 20,
     sample_weight: ArrayLike | None = None,
+    mistakes: Mistakes | None = None,
+    loss: LossWord = "error",
     stack: bool = True,
     doubt: Doubts = "auto",
     n_levels: Count = PARAMS.levels,
@@ -256,6 +277,9 @@ def exit_path(
         number of prunings that become stages, spread over the cost, densely where it is low; long gaps of the path add stages.
     sample_weight
         shape (N,), >= 0: a row stands for that many, in cost as in error.
+    mistakes, loss
+        what predictions are judged by, see `CascadeClassifier`. Default: the misclassification costs by which the path's trees
+        are judged, if there are any; else the error.
     stack
         whether a stage also uses the outputs of earlier stages, where that lowers the loss, see `prunemodels.stages.stacking`. It
         costs nothing: a row has paid for them already.
@@ -294,14 +318,17 @@ def exit_path(
     sample_weight = in_order_of(X, sample_weight, "sample_weight")
     _check(ensemble, X, y, sample_weight)
     stages = path_stages(path, n_stages)
-    options: dict[str, Any] = {"stack": stack, "doubt": doubt, "n_levels": n_levels, "random_state": random_state}
+    given = mistakes is None and loss == "error" and bool(ensemble.loss.costs)
+    by = ensemble.loss if given else judged_by(ensemble.task, ensemble.classes, mistakes, loss)
+    options: dict[str, Any] = {"stack": stack, "doubt": doubt, "n_levels": n_levels, "random_state": random_state, "by": by}
     return cascade_of(learn_exit_path(stages, table_of(stages, X), y, sample_weight=sample_weight, **options))
 
 
 def cascade_of(path: ExitPath) -> Cascade:
     """The fitted estimator of all policies of a path, with the one that the rule ``"one_se"`` chooses."""
-    stages = path.stages
-    cascade = (CascadeRegressor if stages.task == "regression" else CascadeClassifier)(stages)
+    stages, by = path.stages, path.by
+    goal: dict[str, Any] = {"mistakes": by.matrix if by.costs else None, "loss": "log_loss" if by.name == "log_loss" else "error"}
+    cascade = (CascadeRegressor if stages.task == "regression" else CascadeClassifier)(stages, **goal)
     keep_columns(cascade, stages)
     cascade.exit_paths_ = (path,)
     return cascade._keep(*chosen(cascade.exit_paths_, None, None, cascade.choose))

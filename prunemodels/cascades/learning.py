@@ -43,12 +43,14 @@ from sklearn.model_selection import KFold
 
 from formulations.answers.closure_path import ClosurePath
 from formulations.instance.parametric_closure import ParametricClosure
+from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.params import PARAMS
 from prunemodels.stages.doubt import Doubt
+from prunemodels.stages.judging import WRONG, expected, fitting_loss, is_beyond_chance
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import Cut, ExitPolicy, between, ends_of, levels, prices_of_cost, stages_reached, thresholds
 from prunemodels.stages.stacking import Stack, calibrated
-from prunemodels.stages.stages import StageTable, is_beyond_chance, losses
+from prunemodels.stages.stages import StageTable
 from solvers.path.closure_path import closure_path
 
 Floats = NDArray[np.float64]
@@ -61,7 +63,7 @@ class ExitSample:
     doubt: Floats  # shape (S - 1, N): doubts of the fitted object
     cost: Floats  # shape (S, N): what each row has bought by each stage
     once: Floats  # shape (S,): see `Stages.once`
-    loss: Floats  # shape (S, N): 0-1 loss or squared error of what the stages predict
+    loss: Floats  # shape (S, N): what is lost by what the stages predict, see `prunemodels.stages.judging.lost`
     judged: Floats  # shape (S, N): the losses that policies are learned from, see `judged_losses`
     weights: Floats  # shape (N,), > 0
     # shape (N,): the rows whose outputs are those of the stages that predict; other rows have outputs of stages that were fitted
@@ -100,42 +102,40 @@ class ExitSample:
         return np.asarray((self.loss if loss is None else loss)[policy.stop_stages(self.doubt), np.arange(self.n_rows)])
 
     def mean_loss(self, policy: ExitPolicy, loss: Floats | None = None) -> float:
-        """Share of wrong predictions, or mean squared error; by default of what is predicted."""
+        """What is lost on average; by default by what is predicted."""
         return float(self.losses(policy, loss) @ self.weights / self.weights.sum())
 
 
-def judged_losses(table: StageTable, truth: NDArray[Any], weights: Floats) -> Floats:
+def judged_losses(table: StageTable, truth: NDArray[Any], weights: Floats, by: TreeLoss = WRONG) -> Floats:
     """The losses that policies are learned from, shape (S, N): what a reference stage expects, not what is observed.
 
-        classification:  1 - p_i(class that stage s favours),    p_i: the reference's probabilities                       (1)
+        classification:  what is expected to be lost by the class that stage s predicts, or by its probabilities          (1)
         regression:      (number of stage s - number of the reference)^2                                                  (2)
 
     The reference is the last stage, unless an earlier one has less log loss, or squared error, on these rows by more than
     two standard errors; no stage was trained on the rows whose outputs it gives. It is calibrated on these rows
     (`prunemodels.stages.stacking.calibrated`). The label of one row says little about a stage, its expectation more: in (1) and
-    (2) nothing is left of the labels' noise. (2) lacks the variance of the labels, which is the same for all stages.
+    (2) nothing is left of the labels' noise. (2) lacks the variance of the labels, which is the same for all stages. `by`: what
+    predictions are judged by, see `prunemodels.stages.judging.expected`.
     """
-    lost = np.array([losses(value, truth) for value in table.value])
+    lost = np.array([fitting_loss(value, truth, by) for value in table.value])
     reference = table.value[-1]
     best = int((lost @ weights).argmin())
     if is_beyond_chance(lost[-1] - lost[best], weights, PARAMS.errors_apart):
         reference = table.value[best]
-    reference = calibrated(reference, truth, weights)
-    if table.value.shape[2] == 1:
-        return np.asarray((table.value[:, :, 0] - reference[:, 0]) ** 2)
-    favoured = table.value.argmax(axis=2)
-    return np.asarray(1.0 - np.take_along_axis(reference, favoured.T, axis=1).T)
+    return expected(table.value, calibrated(reference, truth, weights), by)
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedExits:
     """All optimal policies between the candidates."""
 
-    # doubt, theta, stack: see `ExitPolicy`.
+    # doubt, theta, stack, by: see `ExitPolicy`.
     doubt: Doubt
     theta: Floats
     path: ClosurePath  # the nested optima of (1); node s J + l - 1 is y_{s,l}, nodes from (S - 1) J on are items paid once
     stack: Stack | None = None
+    by: TreeLoss = WRONG
 
     def policy(self, k: int) -> ExitPolicy:
         """The policy of row k >= 0 of the path."""
@@ -146,22 +146,22 @@ class LearnedExits:
 
     def with_go(self, go: NDArray[np.bool_], cut: Cut | None = None) -> ExitPolicy:
         """Any policy on these levels."""
-        return ExitPolicy(self.doubt, self.theta, go, self.stack, cut)
+        return ExitPolicy(self.doubt, self.theta, go, self.stack, cut, self.by)
 
 
 def solve_exits(
-    sample: ExitSample, doubt: Doubt, stack: Stack | None, *, n_levels: int, certificate: bool = True
+    sample: ExitSample, doubt: Doubt, stack: Stack | None, *, n_levels: int, certificate: bool = True, by: TreeLoss = WRONG
 ) -> LearnedExits:
     """The levels and all optima of (1), given the doubts of the rows.
 
-    `doubt`, `stack`: by which the sample was made, for new rows. `n_levels`: J - 1: all rows reach the first level.
+    `doubt`, `stack`, `by`: by which the sample was made, for new rows. `n_levels`: J - 1: all rows reach the first level.
     """
     loss, doubts = sample.judged, sample.doubt
     lams = prices_of_cost(loss, sample.cost, sample.weights, doubts, n_levels) if len(doubts) else np.zeros(1)
     lowest = np.full((len(doubts), 1), -np.inf)
     theta = np.column_stack([lowest, thresholds(loss, sample.cost, sample.weights, doubts, lams)])
     problem = exit_problem(sample, levels(doubts, theta), theta.shape[1])
-    return LearnedExits(doubt, theta, closure_path(problem, certificate=certificate), stack)
+    return LearnedExits(doubt, theta, closure_path(problem, certificate=certificate), stack, by)
 
 
 def exit_problem(sample: ExitSample, level: NDArray[np.int64], count: int) -> ParametricClosure:
@@ -280,8 +280,9 @@ def cross_fit(sample: ExitSample, learned: LearnedExits, *, n_levels: int, rng: 
     lams = learned.path.lam
     wanted = np.unique(np.quantile(np.sort(lams), np.linspace(0, 1, min(PARAMS.judged_lams, lams.size)), method="nearest"))
     splitter = KFold(min(PARAMS.judging_folds, sample.n_rows), shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
+    options: dict[str, Any] = {"n_levels": n_levels, "certificate": False}
     folds = tuple(
-        (held_out, solve_exits(sample.take(rows), learned.doubt, learned.stack, n_levels=n_levels, certificate=False))
+        (held_out, solve_exits(sample.take(rows), learned.doubt, learned.stack, by=learned.by, **options))
         for rows, held_out in splitter.split(np.arange(sample.n_rows))
     )
     return CrossFitted(sample, folds, wanted)

@@ -114,6 +114,7 @@ LIMIT = """--limit L+:limit  at most so much: minutes=30 (a column cost_minutes 
 """.strip()
 PICTURE = "--picture STEM  draw the trade-off as STEM.png and STEM.svg, or the one whose ending is given"
 EXIT_OUTPUTS = f"""
+--loss error|log_loss:choice=error  what predictions are judged by; log_loss where probabilities are wanted (default: error)
 --budget B+:amount  largest mean cost of a prediction (default: the cheapest policy that held-out rows cannot tell from the
     best); of several budgets, such as 3 6 12, each has a file of its own, --out with the budget behind its name
 --max-error E:amount  in place of a budget: the cheapest policy that errs at most so much on new examples, e.g. 0.05; a quarter
@@ -353,6 +354,8 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
 --costs FILE|NUMBER!  {COSTS}
 {COLUMNS.strip()}
 --regression         predict the labels as numbers, even if all of them are integers
+--mistakes COSTS:mistakes  what it costs to call A's examples B, e.g. ill:well=10,well:ill=1 (default: 1 each)
+--max-cost C:amount  no example ever pays more (default: no cap)
 --stages S:count=16  the largest number of sets that become stages (default: 16)
 {EXIT_OUTPUTS.strip()}
 """,

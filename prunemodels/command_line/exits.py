@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 
 from formulations.errors import InvalidInputError
 from formulations.extras import package
+from formulations.instance.tree_loss import usual_loss
 from formulations.shown import align, error_name
 from prunemodels.cascades.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.cascades.cascade import Cascade
@@ -66,7 +67,8 @@ def exits_command(args: argparse.Namespace) -> Summary:
         instance, apart = _set_apart(instance, args)
     path, data = path_of(args, instance), instance.data
     with errors_naming("--data"):
-        exits = exit_path(path, data.X, data.y, n_stages=args.stages, sample_weight=data.weights, random_state=SETTINGS.seed)
+        options: dict[str, Any] = {"n_stages": args.stages, "loss": args.loss, "random_state": SETTINGS.seed}
+        exits = exit_path(path, data.X, data.y, sample_weight=data.weights, **options)
     if apart is not None:
         with errors_naming("--max-error"):
             exits = exits.at_error(args.max_error, apart.X, apart.y, confidence=args.confidence or SETTINGS.confidence)
@@ -91,6 +93,7 @@ def cascade_command(args: argparse.Namespace) -> Summary:
         hints_on_rows(same, data)
     options: dict[str, Any] = {"budget": each[0].budget, "n_stages": args.stages, "random_state": SETTINGS.seed}
     options |= {"max_error": args.max_error, "confidence": args.confidence or SETTINGS.confidence}
+    options |= {"max_cost": args.max_cost, "mistakes": args.mistakes, "loss": args.loss}
     cascade = kind(costs=read_costs(args, data), verbose=int(shows_progress(args)), **options)
     with errors_naming("--data"):
         cascade.fit(data.X, data.y, sample_weight=data.weights)
@@ -163,6 +166,7 @@ def _finish(
     record: dict[str, Any] = {
         "model": model,
         "task": path.stages.task,
+        "measure": path.by.measure,
         "stages": n,
         "policies": len(path),
         "learned_from": path.n,
@@ -186,9 +190,9 @@ def _finish(
     if held_out is not None and changes:
         lines += ["", *budget_lines("last stage", budgets, changes, held_out.told)]
         return Summary(record, lines, **options, warnings=budget_warnings(budgets, changes))
-    task = path.stages.task
-    cells = [[f"{b:g}", amount(c.held_out_cost_), error(c.held_out_error_, task)] for b, c in zip(budgets, cascades, strict=True)]
-    lines += ["", align(["budget", "cost", error_name(task)], cells, left=1), ""]
+    of = path.by.measure
+    cells = [[f"{b:g}", amount(c.held_out_cost_), error(c.held_out_error_, of)] for b, c in zip(budgets, cascades, strict=True)]
+    lines += ["", align(["budget", "cost", error_name(of)], cells, left=1), ""]
     lines += [Line("measured on", f"{data.told}, by policies that were not learned from them (cross-fitted)")]
     return Summary(record, lines, **options)
 
@@ -203,27 +207,35 @@ def _record(args: argparse.Namespace, cascade: Cascade, seen: OnRows | None) -> 
 
 def _lines(args: argparse.Namespace, cascade: Cascade, seen: OnRows | None) -> list[str | Line]:
     """What a terminal shows of one policy."""
-    task = cascade.exit_path_.stages.task
-    fitted = f"cost {amount(cascade.held_out_cost_)}, error {error(cascade.held_out_error_, task)}"
+    measure = cascade.exit_path_.by.measure
+    word = "error" if measure in SAID_AS_ERROR else measure
+    fitted = f"cost {amount(cascade.held_out_cost_)}, {word} {error(cascade.held_out_error_, measure)}"
     promise, which = cascade.promise_, "held-out rows cannot tell from the best"
     if promise is not None:
-        which = f"is promised to err at most {error(promise.at_most, task)}"
-    cheapest = f"the cheapest that {which}, cost {amount(cascade.cost_)}"
+        which = f"is promised to err at most {error(promise.at_most, measure)}"
+    chosen = f"the cheapest that {which}, cost {amount(cascade.cost_)}"
+    if promise is None and getattr(args, "max_cost", None) is not None:
+        chosen = f"the least error with no example above {amount(args.max_cost)}, cost {amount(cascade.cost_)}"
     lines: list[str | Line] = [
-        Line("policy", cheapest if args.budget is None else cascade.spending_),
-        *([] if promise is None else [Line("promised", promise.in_words(task))]),
+        Line("policy", chosen if args.budget is None else cascade.spending_),
+        *([] if promise is None else [Line("promised", promise.in_words(measure))]),
         Line("cross-fitted", f"on rows that it was not learned from: {fitted}"),
     ]
     if seen is None:
         return lines
-    stops = _who_stops(seen.stops.to_frame().to_dict("records"), task)
+    stops = _who_stops(seen.stops.to_frame().to_dict("records"), measure)
     return [*lines, "", card_of(seen.change), "", *choice_line(seen.change.classes), stops, ""]
 
 
-def _who_stops(stops: list[dict[Any, Any]], task: str) -> str:
+SAID_AS_ERROR = [usual_loss(task).measure for task in ("classification", "regression")]
+"""Measures that a line of the terminal calls the error."""
+
+
+def _who_stops(stops: list[dict[Any, Any]], measure: str) -> str:
     """Who stops where, as a table."""
     rows = [
-        [f"stage {s['stage']}", share(s["share"]), amount(s["cost"]), error(s["error"], task), _named(s["bought"])] for s in stops
+        [f"stage {s['stage']}", share(s["share"]), amount(s["cost"]), error(s["error"], measure), _named(s["bought"])]
+        for s in stops
     ]
     return align(["stops at", "of the rows", "cost", "error", "most of them have bought"], rows)
 

@@ -38,6 +38,7 @@ from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.problems import problem_of
 from prunemodels.models.forests.reading import ReadForest
 from prunemodels.models.tree_model import TreeModel, tree_model_of
+from prunemodels.stages.judging import cost_matrix
 from prunemodels.stages.prices import check_same_prices
 from prunemodels.stages.raw_tables import identifiers, reads_raw_columns
 from prunemodels.written_numbers import Marks
@@ -358,19 +359,13 @@ def read_instance(args: argparse.Namespace, forest: Any = None) -> Instance:
 
 
 def mistake_costs(given: dict[tuple[str, str], float] | None, classes: Any) -> Any:
-    """The matrix of ``--mistakes``, where a mistake that is not named costs 1; None without that option."""
+    """The matrix of ``--mistakes``; None without that option."""
     if given is None:
         return None
     if classes is None:
         raise InvalidInputError("--mistakes is for classes, and the model predicts numbers; drop it")
-    names = [str(label) for label in classes.tolist()]
-    costs = 1.0 - np.eye(len(names))
-    for pair, cost in given.items():
-        for name in pair:
-            if name not in names:
-                raise InvalidInputError(f"--mistakes: {name!r} is none of the model's classes {names}; name these")
-        costs[names.index(pair[0]), names.index(pair[1])] = cost
-    return costs
+    with errors_naming("--mistakes"):
+        return cost_matrix(given, classes)
 
 
 def read_model_file(args: argparse.Namespace) -> Any:

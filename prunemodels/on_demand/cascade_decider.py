@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.instance.tree_loss import TreeLoss
 from prunemodels.on_demand.accounts import account_of
 from prunemodels.on_demand.answers import Answer, logger
 from prunemodels.on_demand.holdings import Decider, Holdings, refused_rows
@@ -24,6 +25,7 @@ from prunemodels.on_demand.request import NEVER, Request
 from prunemodels.on_demand.result import CascadeResult
 from prunemodels.on_demand.stage_steps import Place, StageSteps
 from prunemodels.on_demand.steps import LOST, UNKNOWN
+from prunemodels.stages.judging import predicted_classes
 from prunemodels.stages.policy import ExitPolicy, Visit
 from prunemodels.stages.stacking import stack_inputs
 from prunemodels.stages.stages import StageOutput
@@ -81,7 +83,7 @@ class CascadeDecider(Decider):
         answered = ~np.isnan(at.answer.value[:, 0])
         return CascadeResult(
             rows=self.held.rows,
-            predictions=_predictions(at.answer.value, answered, plan.classes),
+            predictions=_predictions(at.answer.value, answered, plan.classes, self._policy.by),
             probabilities=None if plan.classes is None else at.answer.value,
             **account_of(plan, self.held.paid_by, at.place.steps),
             finished=at.done & answered,
@@ -219,11 +221,11 @@ def _of(place: Place, rows: Rows) -> Place:
     return Place(place.node[rows], place.steps[rows])
 
 
-def _predictions(value: NDArray[np.float64], answered: Flags, classes: NDArray[Any] | None) -> NDArray[Any]:
+def _predictions(value: NDArray[np.float64], answered: Flags, classes: NDArray[Any] | None, by: TreeLoss) -> NDArray[Any]:
     """Labels, None where there is no answer; or numbers."""
     if classes is None:
         return value[:, 0]
-    labels: NDArray[Any] = classes.take(np.argmax(np.where(answered[:, None], value, 0.0), axis=1), axis=0)
+    labels: NDArray[Any] = classes.take(predicted_classes(np.where(answered[:, None], value, 0.0), by), axis=0)
     if not answered.all():
         labels = labels.astype(object)
         labels[~answered] = None

@@ -26,7 +26,6 @@ from formulations.extras import package
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import n_examples
-from formulations.instance.tree_loss import usual_loss
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import ExitPathEvaluation, Stops, stops_of
 from prunemodels.cascades.exit_path import ExitPath
@@ -36,6 +35,7 @@ from prunemodels.report_page.page_style import PAGE
 from prunemodels.report_page.payers import Answers, Payers, payers
 from prunemodels.report_page.purchases import Purchase, purchases
 from prunemodels.stages.doubt import MarginDoubt
+from prunemodels.stages.judging import predicted_classes
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.stages import PricedStages
 from prunemodels.statements.by_class import by_class
@@ -120,8 +120,10 @@ class CascadeFacts:
         """``"classification"`` or ``"regression"``."""
         return self.path.stages.task
 
-    measure = task
-    """What the errors are: those of the task."""
+    @property
+    def measure(self) -> str:
+        """What the errors are."""
+        return self.path.by.measure
 
     @property
     def n_stages(self) -> int:
@@ -182,7 +184,7 @@ class CascadeFacts:
         for_all = float(once[s] - (once[s - 1] if s else 0.0))
         if self.on_rows is not None:
             f = self.on_rows.stages.iloc[s]
-            wrong = NONE if np.isnan(f.error) else error(f.error, self.task)
+            wrong = NONE if np.isnan(f.error) else error(f.error, self.measure)
             stopped = f"{int(f.rows):,} ({share(f.stop)})"
             return [self._price(s, f.paid, for_all), share(f.reach), stopped, wrong, amount(f.cost_so_far)]
         cost, own = self.path.single_cost, self.path.sample.own_rows
@@ -190,7 +192,7 @@ class CascadeFacts:
         so_far = own.cost[stop, np.arange(own.n_rows)] @ own.weights / own.weights.sum()
         so_far += own.once[min(s, self.cascade.policy_.last_stage)]
         increase = float(cost[s] - (cost[s - 1] if s else 0.0)) - for_all
-        wrong = error(float(self.path.single_error[s]), self.task)
+        wrong = error(float(self.path.single_error[s]), self.measure)
         return [self._price(s, increase, for_all), amount(float(cost[s])), wrong, amount(float(so_far))]
 
     def _price(self, s: int, paid: float, for_all: float) -> str:
@@ -252,11 +254,11 @@ def judged_on(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confid
     losses = seen.last_loss, seen.losses(policy)
     answers = []
     if classes is not None:
-        own = classes[seen.table.value.argmax(axis=2)[seen.stages(policy), np.arange(seen.n)]]
-        said, known = (classes[seen.last.argmax(axis=1)], own), (stops.by_last, stops.bought)
+        own = classes[predicted_classes(seen.table.value, policy.by)[seen.stages(policy), np.arange(seen.n)]]
+        said, known = (classes[predicted_classes(seen.last, policy.by)], own), (stops.by_last, stops.bought)
         answers = [Answers(a, p.rows, k if stops.items.n_items else None) for a, p, k in zip(said, paid, known, strict=True)]
     judged = by_class(classes, y, [answer.said for answer in answers], weights, confidence, positive)
-    change = change_of(paid, losses, weights, confidence, loss=usual_loss(seen.path.stages.task), classes=judged)
+    change = change_of(paid, losses, weights, confidence, loss=seen.path.by, classes=judged)
     return OnRows(stops, change, stage_figures(seen, policy), payers(classes, y, weights, answers, stops.items, positive))
 
 

@@ -1,9 +1,8 @@
 """How much a stage doubts its own answer: one number for each row. Rows with larger doubts go on first.
 
-    margin:    1 - (largest probability - second largest)                              classification                     (1)
+    margin:    1 - margin of `prunemodels.stages.judging`                              classification                     (1)
     learned:   E[ saving_s | state_s ],   saving_s = what the last stage expects to save                               (2)
-               saving_s = p(favoured by the last stage) - p(favoured by stage s), p the last stage's probabilities      (3)
-               saving_s = (number of stage s - number of the last stage)^2                  regression
+               saving_s = what p expects of stage s - what it expects of the last stage, p the last stage's output      (3)
     state_s:   margin, largest probability, or the number predicted; disagreement of the trees; change since the last stage
 
 (1) needs nothing to be learned. (2) is a ridge regression on piecewise linear functions of the state, for each stage but the
@@ -22,6 +21,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.instance.tree_loss import TreeLoss
+from prunemodels.stages.judging import WRONG, expected, margin
 from prunemodels.stages.params import PARAMS
 from prunemodels.stages.stages import StageOutput, StageTable
 
@@ -37,9 +38,11 @@ Doubt = Callable[[int, StageOutput, StageOutput | None], Floats]
 class MarginDoubt:
     """The margin, (1)."""
 
+    by: TreeLoss = WRONG  # what predictions are judged by
+
     def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> Floats:
         """See `Doubt`."""
-        return 1.0 - _margin(now.value)
+        return 1.0 - margin(now.value, self.by)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,27 +52,29 @@ class LearnedDoubt:
     knots: Floats  # shape (S - 1, knots, 4): of the four numbers of the state
     slope: Floats  # shape (S - 1, 4 (knots + 1))
     base: Floats  # shape (S - 1,)
+    by: TreeLoss = WRONG  # what predictions are judged by
 
     def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> Floats:
         """See `Doubt`."""
-        terms = _hinges(state(now, before), self.knots[s])
+        terms = _hinges(state(now, before, self.by), self.knots[s])
         found = np.full(len(terms), self.base[s])
         for term, slope in zip(terms.T, self.slope[s], strict=True):  # term by term: a row's doubt does not depend on other rows
             found += term * slope
         return found
 
 
-def learn_doubt(name: DoubtName, table: StageTable, weights: Floats) -> Doubt:
+def learn_doubt(name: DoubtName, table: StageTable, weights: Floats, by: TreeLoss = WRONG) -> Doubt:
     """A doubt.
 
-    `table`: the outputs from which it is learned. `weights`: shape (N,): of the rows.
+    `table`: the outputs from which it is learned. `weights`: shape (N,): of the rows. `by`: what predictions are
+    judged by.
     """
     if name == "margin":
-        return MarginDoubt()
-    fitted = [_fitted(state(*pair), expected_saving(table, s), weights) for s, pair in enumerate(_pairs(table))]
+        return MarginDoubt(by)
+    fitted = [_fitted(state(*pair, by), expected_saving(table, s, by), weights) for s, pair in enumerate(_pairs(table))]
     empty = np.zeros((0, PARAMS.knots, 4)), np.zeros((0, 4 * (PARAMS.knots + 1))), np.zeros(0)
     knots, slope, base = (np.array(part) for part in zip(*fitted, strict=True)) if fitted else empty
-    return LearnedDoubt(knots, slope, base)
+    return LearnedDoubt(knots, slope, base, by)
 
 
 def doubts_of(doubt: Doubt, table: StageTable) -> Floats:
@@ -114,13 +119,10 @@ def _fitted(rows: Floats, saving: Floats, weights: Floats) -> tuple[Floats, Floa
     return knots, slope, mean - float(slope @ centre)
 
 
-def expected_saving(table: StageTable, s: int) -> Floats:
+def expected_saving(table: StageTable, s: int, by: TreeLoss = WRONG) -> Floats:
     """(3) for every row, shape (N,), >= 0."""
-    value, last = table.value[s], table.value[-1]
-    if value.shape[1] == 1:
-        return np.asarray((value[:, 0] - last[:, 0]) ** 2)
-    favoured = np.take_along_axis(last, value.argmax(axis=1)[:, None], axis=1)[:, 0]
-    return np.asarray(last.max(axis=1) - favoured)
+    last = table.value[-1]
+    return expected(table.value[s], last, by) - expected(last, last, by)
 
 
 def _pairs(table: StageTable) -> list[tuple[StageOutput, StageOutput | None]]:
@@ -129,15 +131,9 @@ def _pairs(table: StageTable) -> list[tuple[StageOutput, StageOutput | None]]:
     return [(outputs[s], outputs[s - 1] if s else None) for s in range(table.n_stages - 1)]
 
 
-def state(now: StageOutput, before: StageOutput | None) -> Floats:
+def state(now: StageOutput, before: StageOutput | None, by: TreeLoss = WRONG) -> Floats:
     """state_s: what is known once a stage has predicted, shape (rows, 4)."""
     value = now.value
     change: Any = np.zeros(len(value)) if before is None else np.abs(value - before.value).sum(axis=1) / value.shape[1]
-    sure = [value[:, 0], np.zeros(len(value))] if value.shape[1] == 1 else [_margin(value), value.max(axis=1)]
+    sure = [value[:, 0], np.zeros(len(value))] if value.shape[1] == 1 else [margin(value, by), value.max(axis=1)]
     return np.column_stack([*sure, now.spread, change])
-
-
-def _margin(value: Floats) -> Floats:
-    """Largest less second largest."""
-    two = np.partition(value, -2, axis=1)[:, -2:]
-    return np.asarray(two[:, 1] - two[:, 0])

@@ -37,7 +37,9 @@ from sklearn.utils import _safe_indexing
 
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import n_examples
+from formulations.instance.tree_loss import TreeLoss
 from prunemodels.stages.doubt import Doubt
+from prunemodels.stages.judging import WRONG
 from prunemodels.stages.params import PARAMS
 from prunemodels.stages.stacking import Stack, stack_inputs
 from prunemodels.stages.stages import StageOutput, Stages
@@ -157,6 +159,7 @@ class ExitPolicy:
     go: NDArray[np.bool_]  # shape (S - 1, J + 1): whether the rows of a level go on from a stage
     stack: Stack | None = None  # how stages use the outputs of earlier ones; None: each predicts by itself
     cut: Cut | None = None  # which rows go on beyond `go`; None: none
+    by: TreeLoss = WRONG  # what predictions are judged by: of probabilities, it says which class is predicted
 
     @property
     def last_stage(self) -> int:

@@ -133,7 +133,7 @@ class SetStages:
 
     def prices(self) -> NDArray[np.float64]:
         """What a row has paid by each stage, shape (S,); where regions differ, for what all of them buy together."""
-        return np.asarray(self.bought() @ np.where(self.items.paid_once, 0.0, self.items.price))
+        return np.asarray(self.bought() @ row_prices(self.items))
 
     def of(self, place: NDArray[np.int64]) -> SetStages:
         """Some of the stages, in the given order: what they buy is counted anew."""
@@ -171,6 +171,11 @@ class SetStages:
         """See `Stages`."""
         value = predictions_of(self.models[s], columns_of(X, self.features[s]), self.classes)
         return StageOutput(value, np.zeros(len(value)))
+
+
+def row_prices(items: CostItems) -> NDArray[np.float64]:
+    """What a row pays for each item: nothing for what is paid once for all rows; shape (M,)."""
+    return np.where(items.paid_once, 0.0, items.price)
 
 
 def predictions_of(model: Any, X: Any, classes: NDArray[Any] | None) -> NDArray[np.float64]:

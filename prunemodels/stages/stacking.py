@@ -24,8 +24,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.model_selection import KFold
 
+from formulations.instance.tree_loss import TreeLoss
+from prunemodels.stages.judging import WRONG, is_better
 from prunemodels.stages.params import PARAMS
-from prunemodels.stages.stages import StageOutput, StageTable, is_better
+from prunemodels.stages.stages import StageOutput, StageTable
 
 Floats = NDArray[np.float64]
 
@@ -60,11 +62,13 @@ def stack_inputs(value: Floats) -> Floats:
     return value if value.shape[-1] == 1 else np.log(np.maximum(value, PARAMS.smallest_probability))
 
 
-def learn_stack(table: StageTable, truth: NDArray[Any], weights: Floats, rng: np.random.RandomState) -> tuple[Stack, StageTable]:
+def learn_stack(
+    table: StageTable, truth: NDArray[Any], weights: Floats, rng: np.random.RandomState, by: TreeLoss = WRONG
+) -> tuple[Stack, StageTable]:
     """A stack, and a table of combined outputs, in which each row's output comes from a stack that was learned without this row.
 
     `table`: the stages' own outputs for rows that they were not trained on. `truth`: shape (N,): class numbers, or targets.
-    `weights`: shape (N,), > 0: of the rows.
+    `weights`: shape (N,), > 0: of the rows. `by`: what is lost must not rise.
     """
     inputs, value = stack_inputs(table.value), table.value.copy()
     S, n, K = inputs.shape
@@ -76,7 +80,7 @@ def learn_stack(table: StageTable, truth: NDArray[Any], weights: Floats, rng: np
         for train, held_out in parts:
             fitted = _fitted(inputs[: s + 1, train], truth[train], weights[train])
             combined[held_out] = _combined(*fitted, inputs[: s + 1, held_out])
-        if is_better(combined, table.value[s], truth, weights):
+        if is_better(combined, table.value[s], truth, weights, by):
             value[s], stacked[s] = combined, True
             weight[s, : s + 1], base[s] = _fitted(inputs[: s + 1], truth, weights)
     return Stack(weight, base, stacked), replace(table, value=value)

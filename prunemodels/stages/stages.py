@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Task
-from prunemodels.stages.params import PARAMS
 
 Floats = NDArray[np.float64]
 
@@ -188,13 +187,6 @@ class StageTable:
         """Some of the rows."""
         return StageTable(self.value[:, rows], self.spread[:, rows], self.cost[:, rows], self.once)
 
-    def losses(self, truth: NDArray[Any]) -> NDArray[np.float64]:
-        """0-1 loss of every stage for class numbers, or squared error; shape (S, N).
-
-        `truth`: shape (N,): class numbers (columns of `value`; -1 is wrong everywhere), or targets where K = 1.
-        """
-        return errors(self.value, truth)
-
 
 def table_of(stages: Stages, X: Any) -> StageTable:
     """The outputs and costs of all stages on the rows of X."""
@@ -207,36 +199,3 @@ def table_of(stages: Stages, X: Any) -> StageTable:
     outputs = [stages.output(s, X) for s in range(stages.n_stages)]
     value, spread = (np.stack([getattr(output, name) for output in outputs]) for name in ("value", "spread"))
     return StageTable(value, spread, stages.costs(X), stages.once)
-
-
-def is_better(new: Floats, old: Floats, truth: NDArray[Any], weights: Floats) -> bool:
-    """Whether the new model's mean loss is lower by more than a standard error, and its error is not larger.
-
-    `new`, `old`: shape (N, K): each model's output for the rows, probabilities or, with K = 1, numbers. `truth`: shape (N,):
-    class numbers, or targets. `weights`: shape (N,), > 0: of the rows.
-    """
-    gain = losses(old, truth) - losses(new, truth)
-    fewer_errors = errors(old, truth) - errors(new, truth)
-    return is_beyond_chance(gain, weights) and float(fewer_errors @ weights) >= 0
-
-
-def is_beyond_chance(gain: Floats, weights: Floats, errors_apart: float = 1.0) -> bool:
-    """Whether the weighted mean of the rows' gains exceeds some standard errors."""
-    share = weights / weights.sum()
-    mean = float(gain @ share)
-    return mean > errors_apart * float(np.sqrt((gain - mean) ** 2 @ share**2))
-
-
-def losses(value: Floats, truth: NDArray[Any], least: float = PARAMS.smallest_probability) -> Floats:
-    """Log loss or squared error of every row; smaller probabilities count as `least`."""
-    if value.shape[1] == 1:
-        return errors(value, truth)
-    of_true_class = np.take_along_axis(value, truth[:, None].astype(np.int64), axis=1)[:, 0]
-    return np.asarray(-np.log(np.maximum(of_true_class, least)))
-
-
-def errors(value: Floats, truth: NDArray[Any]) -> Floats:
-    """0-1 loss, or squared error, of every row; `value` has the shape (N, K), or (S, N, K) for several models."""
-    if value.shape[-1] == 1:
-        return np.asarray((value[..., 0] - truth) ** 2)
-    return np.asarray(value.argmax(axis=-1) != truth, dtype=np.float64)

@@ -15,6 +15,7 @@ from formulations import CostItems
 from formulations.instance.ensemble import Task
 from prunemodels.cascades.learning import ExitSample, LearnedExits, solve_exits
 from prunemodels.stages.doubt import Doubt, DoubtName, doubts_of, learn_doubt
+from prunemodels.stages.judging import lost
 from prunemodels.stages.stages import StageOutput, StageTable
 
 ITEMS = {
@@ -127,7 +128,7 @@ def tally(
 
 def sample_of(table: StageTable, truth: NDArray[Any], weights: NDArray[np.float64], doubt: Doubt) -> ExitSample:
     """The rows of a table, judged by what is observed."""
-    loss = table.losses(truth)
+    loss = lost(table.value, truth)
     own = np.ones(table.n_rows, dtype=bool)
     return ExitSample(doubts_of(doubt, table), table.cost, table.once, loss, loss, weights, own)
 

@@ -14,6 +14,7 @@ from proofs_checks import check_closure_path
 from prunemodels.cascades.learning import LearnedExits, exit_problem
 from prunemodels.stages import policy as policy_module
 from prunemodels.stages.doubt import MarginDoubt, doubts_of, learn_doubt
+from prunemodels.stages.judging import lost
 from prunemodels.stages.params import StageParams
 from prunemodels.stages.policy import decide, levels, next_level, prices_of_cost, thresholds
 from prunemodels.stages.stages import StageTable
@@ -208,7 +209,7 @@ def test_a_threshold_by_hand() -> None:
 def test_every_stage_takes_its_best_threshold(seed: int) -> None:
     """Backwards, at each price, no place between two rows is better, unless a lower price has a higher threshold."""
     table, truth, weights = random_table(seed)
-    loss, doubt = table.losses(truth), margins(table.value)[:-1]
+    loss, doubt = lost(table.value, truth), margins(table.value)[:-1]
     lams = np.array([0.0, 0.05, 0.2, 0.7])
     theta = thresholds(loss, table.cost, weights, doubt, lams)
     assert (theta[:, :-1] <= theta[:, 1:]).all()

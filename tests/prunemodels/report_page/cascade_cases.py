@@ -31,6 +31,7 @@ from prunemodels.cascades.forest_exits import cascade_of
 from prunemodels.cascades.learning import ExitSample, LearnedExits, exit_problem
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from prunemodels.stages.doubt import MarginDoubt
+from prunemodels.stages.judging import lost
 from prunemodels.stages.policy import ExitPolicy, levels
 from prunemodels.stages.set_stages import SetStages
 from prunemodels.stages.stages import table_of
@@ -78,7 +79,7 @@ def hand_path() -> pm.cascades.ExitPath:
     """All policies for the levels "surely" (1) and "in doubt" (2), learned from the eight rows."""
     table = table_of(stages(), ROWS)
     said = np.array([MarginDoubt()(s, stages().output(s, ROWS), None) for s in (0, 1)])
-    loss, everyone = table.losses(TRUTH), np.ones(8, dtype=bool)
+    loss, everyone = lost(table.value, TRUTH), np.ones(8, dtype=bool)
     sample = ExitSample(said, table.cost, table.once, loss, loss, np.ones(8), everyone)
     fitted = pm.CascadeClassifier(stages(), doubt="margin", random_state=0).fit(ROWS, TRUTH).exit_path_
     learned = LearnedExits(MarginDoubt(), THETA, closure_path(exit_problem(sample, levels(said, THETA), 2)))

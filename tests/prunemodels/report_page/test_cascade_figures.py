@@ -20,6 +20,7 @@ from prunemodels.report_page import pictures
 from prunemodels.report_page.cascade import stage_figures
 from prunemodels.report_page.evidence import evidence_of_cascade, least_error
 from prunemodels.report_page.purchases import Item, purchases
+from prunemodels.stages.judging import lost
 from prunemodels.stages.set_stages import Constant, SetStages
 from tests.loops import looped
 from tests.prunemodels.cascade_cases import KINDS, Kind, case, middle
@@ -75,7 +76,7 @@ def test_no_policy_beats_the_bound(seed: int) -> None:
     weights = np.ones_like(weights)
     learned = learn_exits(table, truth, weights, doubt="margin", n_levels=3)
     path, doubt = learned.path, margins(table.value[:-1])
-    loss = table.losses(truth)
+    loss = lost(table.value, truth)
     for go in monotone_policies(*learned.theta.shape):
         stops = walk(go, learned.theta, doubt)
         cost = tally(table, truth, weights, go, stops)[1]

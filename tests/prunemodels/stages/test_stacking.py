@@ -15,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import prunemodels as pm
 from prunemodels.cascades.exit_path import learn_exit_path
+from prunemodels.stages.judging import lost
 from prunemodels.stages.params import StageParams
 from prunemodels.stages.policy import decide
 from prunemodels.stages.stacking import Stack, _fitted, learn_stack, stack_inputs
@@ -55,9 +56,9 @@ def test_independent_witnesses_are_added_up() -> None:
     for s in (1, 2):
         np.testing.assert_allclose(stack.weight[s, : s + 1], 1.0, atol=0.06)
         assert stack.base[s, 1] - stack.base[s, 0] == pytest.approx(-s * np.log(0.3 / 0.7), abs=0.1)
-    errors = said.losses(truth).mean(axis=1)
+    errors = lost(said.value, truth).mean(axis=1)
     assert (np.diff(errors) < -0.02).all()
-    assert table.losses(truth)[2].mean() > errors[2] + 0.08
+    assert lost(table.value, truth)[2].mean() > errors[2] + 0.08
 
 
 def test_measurements_are_weighted_by_their_precision() -> None:
