@@ -59,9 +59,8 @@ def test_examples_of_a_namespace_print_what_is_shown(space: str) -> None:
     """Each docstring's example, in an empty namespace: the reader can copy it as it stands."""
     names = [name for name in CALLED if name.rpartition(".")[0] == space.replace("prunemodels", "")]
     assert names
-    for name in names:
-        if name.rpartition(".")[2] not in LONGER and (name != FETCHED or heart_is_here()):
-            assert complaints(name, inspect.getdoc(CALLED[name]) or "") == ""
+    short = [name for name in names if name.rpartition(".")[2] not in LONGER and (name != FETCHED or heart_is_here())]
+    assert "".join(complaints(name, inspect.getdoc(CALLED[name]) or "") for name in short) == ""
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ class HeldOut(Shown):
     >>> from prunemodels.example import X_test, forest, problem, y_test
     >>> seen = pm.hold_out(pm.solve(problem, budget=10).pruning, forest, X_test, y_test)
     >>> print(f"cost {seen.cost.low:.2f} to {seen.cost.high:.2f}, error {seen.error.low:.3f} to {seen.error.high:.3f}")
-    cost 10.00 to 10.00, error 0.036 to 0.118
+    cost 10.00 to 10.00, error 0.042 to 0.128
     """
 
     pruning: Pruning
@@ -164,7 +164,8 @@ def held_out_error(
     """Share of wrong predictions, or mean error, of the forest's own ``predict`` on held-out rows, with an interval.
 
     The error of a number is squared, or for forests grown by another criterion it is the absolute error or the Poisson deviance.
-    `sample_weight`, `confidence` and `method` are as in `held_out_cost`.
+    `sample_weight`, `confidence` and `method` are as in `held_out_cost`, but ``"t"`` gives an error rate its exact interval, Clopper
+    and Pearson's.
 
     Raises
     ------
@@ -177,7 +178,7 @@ def held_out_error(
     >>> from prunemodels.example import X_test, forest, y_test
     >>> error = pm.evaluation.held_out_error(forest, X_test, y_test)
     >>> print(f"{error.mean:.3f}, with 95 % confidence from {error.low:.3f} to {error.high:.3f}")
-    0.053, with 95 % confidence from 0.019 to 0.087
+    0.053, with 95 % confidence from 0.025 to 0.099
     """
     forest = fitted_model(forest)
     ensemble = read_trees(forest)
@@ -220,7 +221,7 @@ def hold_out(
     >>> print(f"cost {seen.cost.mean:.2f} ({seen.cost.low:.2f} to {seen.cost.high:.2f})")
     cost 10.00 (10.00 to 10.00)
     >>> print(f"error {seen.error.mean:.3f} ({seen.error.low:.3f} to {seen.error.high:.3f})")
-    error 0.077 (0.036 to 0.118)
+    error 0.077 (0.042 to 0.128)
     """
     usage, kept = pruning.problem.usage, pruning.kept
     loss = usage.ensemble.loss

@@ -236,7 +236,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     CAPTURED.clear()
 
 
-@pytest.mark.slow_cases("command exits", "command report", "prune_boosted", "report, forest")
+@pytest.mark.slow_cases("budget_for_confidence", "command exits", "command report", "prune_boosted", "report, forest")
 @pytest.mark.parametrize("door", DOORS)
 def test_weights_mean_one_thing(door: str) -> None:
     """Rows of weight 0 are left out; rows of weight k are there k times in all means; a factor changes nothing."""

@@ -64,6 +64,7 @@ def test_known_series_are_looked_up_by_their_labels():
     assert OnDemandPredictor(THREE, 1, print).predict(["p", "q"], known=known).tolist() == ["class 0", "class 1"]
 
 
+@pytest.mark.slow
 def test_threads_bring_answers_side_by_side() -> None:
     """Eight threads answer a round from one queue: each value is asked for once, and the answers are the forest's."""
     from prunemodels.example import X_test, costs, forest

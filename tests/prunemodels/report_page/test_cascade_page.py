@@ -52,7 +52,7 @@ def pages() -> dict[str, str]:
 ALL = [*KINDS, *(f"no {kind}" for kind in KINDS), "hand"]
 
 
-@pytest.mark.slow_cases("prunings", "three classes")
+@pytest.mark.slow_cases("numbers", "prunings", "three classes")
 @pytest.mark.parametrize("kind", ALL)
 def test_the_page_is_sound(pages: dict[str, str], kind: str) -> None:
     """Its markup, that it loads nothing, and that it can be read without seeing it, as on the page of a pruning."""
@@ -193,6 +193,7 @@ def test_stages_that_do_not_say_what_they_read() -> None:
     assert "Items bought per prediction" not in page
 
 
+@pytest.mark.slow
 def test_weights_count() -> None:
     """A row of weight 2 is two rows, a row of weight 0 is none: in shares, means, errors and purchases."""
     for kind in ("sets", "prunings", "numbers"):

@@ -84,6 +84,7 @@ def test_the_path_is_the_same_without_the_reduction(ties: Ties, seed: int) -> No
         assert check_path(path).holds
 
 
+@pytest.mark.slow_cases("largest")
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @given(seed=st.integers(0, 10**6))
 def test_single_lambdas_are_optimal_and_proven_for_the_forest(ties: Ties, seed: int) -> None:

@@ -85,6 +85,7 @@ def wrong_ends(monkeypatch: pytest.MonkeyPatch) -> PathParams:
     return PathParams(likely=10.0, quick_cut=-1, most_rounds=20, sharing=SharingParams(small_core=0))
 
 
+@pytest.mark.slow_cases("*wrong_ends-largest")
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @pytest.mark.parametrize(("largest", "setting"), [(0, None), (200, None), (0, no_cut), (0, wrong_ends)])
 @looped("name", NAMES)

@@ -51,7 +51,7 @@ def budgets_of(path: PruningPath) -> list[Fraction]:
     return sorted({Fraction(0), *costs, *between, costs[0] + 1})
 
 
-@pytest.mark.slow_cases("pyomo_lp1")
+@pytest.mark.slow_cases("brute_force", "highs_lp1_integer", "pyomo_lp1")
 @pytest.mark.parametrize("name", BUDGET_SOLVERS)
 @looped("seed", SEEDS)
 def test_every_engine_on_every_instance(seed: int, name: str) -> None:
