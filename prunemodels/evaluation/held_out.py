@@ -164,8 +164,8 @@ def held_out_error(
     """Share of wrong predictions, or mean error, of the forest's own ``predict`` on held-out rows, with an interval.
 
     The error of a number is squared, or for forests grown by another criterion it is the absolute error or the Poisson deviance.
-    `sample_weight`, `confidence` and `method` are as in `held_out_cost`, but ``"t"`` gives an error rate its exact interval, Clopper
-    and Pearson's.
+    `sample_weight`, `confidence` and `method` are as in `held_out_cost`, but ``"t"`` gives an error rate its exact interval,
+    Clopper and Pearson's.
 
     Raises
     ------
