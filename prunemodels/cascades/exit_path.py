@@ -343,7 +343,7 @@ def learn_exit_path(
     for name in names:
         judge = learn_doubt(name, final, weights, by)
         doubts = aligned(doubts_of(judge, final), part)
-        sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0)
+        sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0, truth)
         learned = solve_exits(sample, judge, stacked, n_levels=n_levels, by=by)
         folds = cross_fit(sample, learned, n_levels=n_levels, rng=np.random.RandomState(seed))
         found.append(ExitPath(stages, learned, sample, folds))

@@ -69,6 +69,7 @@ class ExitSample:
     # shape (N,): the rows whose outputs are those of the stages that predict; other rows have outputs of stages that were fitted
     # in the same way on other folds. What is stated of a policy holds on the own rows.
     own: NDArray[np.bool_]
+    truth: NDArray[Any] | None = None  # shape (N,): class numbers or targets; None in files of before
 
     @property
     def n_rows(self) -> int:
@@ -85,7 +86,8 @@ class ExitSample:
         own = self.own[rows]
         own = own if own.any() else np.ones_like(own)
         doubt, cost, loss, judged = (array[:, rows] for array in (self.doubt, self.cost, self.loss, self.judged))
-        return ExitSample(doubt, cost, self.once, loss, judged, self.weights[rows], own)
+        truth = None if self.truth is None else self.truth[rows]
+        return ExitSample(doubt, cost, self.once, loss, judged, self.weights[rows], own, truth)
 
     @property
     def own_rows(self) -> ExitSample:

@@ -51,7 +51,7 @@ from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.evaluate import item_label
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
-from prunemodels.report_page.cascade import OnRows, counted_rows, judged_on
+from prunemodels.report_page.cascade import OnRows, counted_rows, found_in_fitting, judged_on
 from prunemodels.statements.promises import check_enough, check_max_error
 from prunemodels.statements.wording import amount, error, share
 
@@ -202,7 +202,9 @@ def _record(args: argparse.Namespace, cascade: Cascade, seen: OnRows | None) -> 
     record: dict[str, Any] = {"budget": args.budget, "spending": cascade.spending_, "learned_cost": cascade.cost_}
     record |= {"promise": cascade.promise_}
     record |= {"cross_fitted_cost": cascade.held_out_cost_, "cross_fitted_error": cascade.held_out_error_}
-    return record if seen is None else record | {"held_out": seen.change, "stops": seen.stops.to_frame().to_dict("records")}
+    if seen is None:
+        return record | {"in_fitting": found_in_fitting(cascade, SETTINGS.confidence, args.positive)}
+    return record | {"held_out": seen.change, "stops": seen.stops.to_frame().to_dict("records")}
 
 
 def _lines(args: argparse.Namespace, cascade: Cascade, seen: OnRows | None) -> list[str | Line]:
@@ -222,7 +224,9 @@ def _lines(args: argparse.Namespace, cascade: Cascade, seen: OnRows | None) -> l
         Line("cross-fitted", f"on rows that it was not learned from: {fitted}"),
     ]
     if seen is None:
-        return lines
+        found = found_in_fitting(cascade, SETTINGS.confidence, args.positive)
+        where = [Line("", "of the rows that it was learned from, where it does too well")]
+        return [*lines, *([] if found is None else ["", card_of(found), "", *choice_line(found), *where])]
     stops = _who_stops(seen.stops.to_frame().to_dict("records"), measure)
     return [*lines, "", card_of(seen.change), "", *choice_line(seen.change.classes), stops, ""]
 

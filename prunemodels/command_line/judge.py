@@ -105,9 +105,9 @@ def budget_warnings(budgets: Sequence[float], seen: Sequence[HeldOutChange | Non
 
 
 def warnings_of(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """What is to be read before any saving: of the change on held-out examples, else of the one on ``--data``."""
-    changes = (record.get(where) for where in ("held_out", "on_data"))
-    return next((change.first for change in changes if isinstance(change, HeldOutChange)), ())
+    """What is to be read before any saving: of held-out examples, else of those on ``--data`` or those of fitting."""
+    seen = (record.get(where) for where in ("held_out", "on_data", "in_fitting"))
+    return next((one.first for one in seen if isinstance(one, HeldOutChange | ByClass)), ())
 
 
 def model_record(args: argparse.Namespace, model: TreeModel) -> dict[str, Any]:

@@ -323,20 +323,13 @@ def _pruned_forest(
         proven = {"status": solution.status, "gap": solution.gap, "exact_cost": pruning.exact_cost, "budget": solution.budget}
         record["answer"] = plain(proven) | plain(replace(solution, proof=None))  # --proof writes that
     place = "between two prunings of the path" if lam is None else f"on the path, at lambda = {lam:.6g}"
-    errors = " -> ".join(error(p.error, problem.ensemble.measure) for p in (unpruned, pruning))
-    lines = [
-        Line("chosen", f"{rule}; {place}, which has {count(len(path), 'optimal pruning')}"),
-        Line("single trees", f"mean error {errors}, {problem.errors.source}: what pruning minimises beside the cost"),
-    ]
+    lines = [Line("chosen", f"{rule}; {place}, which has {count(len(path), 'optimal pruning')}")]
     if isinstance(certified, CertifiedBudget):
         said = f"mean cost of all such examples at most {float(certified.budget):.6g} with confidence {certified.confidence:g}"
         halves = f"{float(certified.smaller_budget):.6g} where chosen, {certified.certified_cost:.6g} where certified"
         lines.append(Line("certified", f"{said}: {halves}"))
     if dearer is not None:
-        of_trees = f"mean error of single trees {error(dearer.error, problem.ensemble.measure)}"
-        lines.append(
-            Line("next dearer", f"the path's next pruning costs {amount(dearer.cost)}: {of_trees}, {dearer.n_splits:,} splits")
-        )
+        lines.append(Line("next dearer", f"the path's next pruning costs {amount(dearer.cost)}, with {dearer.n_splits:,} splits"))
 
     def change(rows: Examples) -> HeldOutChange:
         on = problem if rows is instance.data else on_other_rows(problem, rows.X, rows.weights)

@@ -129,7 +129,7 @@ def _cross_fitted(facts: CascadeFacts) -> tuple[dict[str, Any], list[str | Line]
     (c0, e0), c1, e1, n = facts.before, facts.tradeoff.chosen.cost, facts.tradeoff.chosen.error, facts.path.n
     told = f"cost {amount(c0)} -> {amount(c1)}; error {error(e0, facts.task)} -> {error(e1, facts.task)}; {n:,} examples"
     record = {"cost_before": c0, "cost_after": c1, "error_before": e0, "error_after": e1, "n": n}
-    return {"cross_fitted": record}, [Line("cross-fitted", told)]
+    return {"cross_fitted": record, "in_fitting": facts.fitted}, [Line("cross-fitted", told)]
 
 
 def _check_options(args: argparse.Namespace) -> None:

@@ -38,20 +38,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.nested_prunings import SHOWN_ROWS, NestedPrunings
-from formulations.arguments import Column, checked
+from formulations.arguments import Column, Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, n_examples
 from formulations.instance.tree_loss import check_counts
 from formulations.long_steps import interruption_as_error, timed_step
-from formulations.shown import Card, Shown, rate, spread
+from formulations.shown import Card, Shown, is_rate, rate, spread
 from prunemodels.evaluation.evaluate import PARAMS, in_chunks, rows_in_turn
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.points import SAME_POINT
-from prunemodels.statements.mean_bounds import LEAST, Effective, effective_rows, squared_weights
+from prunemodels.statements.mean_bounds import LEAST, Effective, effective_rows, ends_along, squared_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,21 +128,26 @@ class PathEvaluation(Shown, Effective):
         columns = ("cost", "cost_se", "error", "error_se", "increase", "increase_se", "above_best", "above_best_se")
         return pd.DataFrame({self.path.parameter_name: self.path.parameter, **{name: getattr(self, name) for name in columns}})
 
+    @checked
+    def error_ends(self, confidence: Share = 0.95) -> Floats:
+        """The ends of the interval of each row's error, shape (2, K): exact of error rates, else Student's.
+
+        Each holds for a row that was fixed beforehand.
+        """
+        shares = is_rate(self.path.problem.ensemble.measure)
+        return ends_along(self.error, self.error_se, self.n_effective, confidence, shares=shares)
+
     def _card(self) -> Card:
         measure, rows = self.path.problem.ensemble.measure, spread(len(self.cost), SHOWN_ROWS)
-        shown = tuple(
-            (
-                f"{self.path.parameter[k]:.4g}",
-                f"{self.cost[k]:.4g}",
-                rate(self.error[k], measure, 2) + (f" ± {rate(self.error_se[k], measure, 2)}" if self.is_told else ""),
-            )
-            for k in rows
-        )
+        low, high = self.error_ends()
+        ends = [f" ({rate(low[k], measure, 2).removesuffix(' %')} to {rate(high[k], measure, 2)})" for k in rows]
+        errors = [rate(self.error[k], measure, 2) + end * self.is_told for k, end in zip(rows, ends, strict=True)]
+        shown = tuple((f"{self.path.parameter[k]:.4g}", f"{self.cost[k]:.4g}", e) for k, e in zip(rows, errors, strict=True))
         unpruned = ("unpruned", f"{self.unpruned_cost:.4g}", rate(self.unpruned_error, measure, 2))
         return Card(
             f"PathEvaluation: {len(self.cost):,} prunings on {self.n:,} examples",
             (unpruned, *shown),
-            (self.path.parameter_name, "cost per prediction", "error of the forest"),
+            (self.path.parameter_name, "cost per prediction", "error of the forest (95 % interval)"),
             (f"Least error: {rate(self.error[self.best], measure, 2)}, at a cost of {self.cost[self.best]:.4g}.", *self.warnings),
         )
 

@@ -105,8 +105,8 @@ def plot_tradeoff(
         ax.plot(path.cost, path.error, color=GREY, lw=1.0, ls=DOTTED, label=trees, **stepped(path.cost))
         if isinstance(held_out, PathEvaluation):
             check_same_problem("held_out", held_out.path.problem, path.problem)
-            line = held_out.cost, held_out.error, held_out.error_se
-            banded(ax, *line, label=HELD_OUT, band="± 1 standard error", **stepped(held_out.cost))
+            line = held_out.cost, held_out.error, held_out.error_ends()
+            banded(ax, *line, label=HELD_OUT, band="95 % intervals, point by point", **stepped(held_out.cost))
             mark(ax, "unpruned", held_out.unpruned_cost, held_out.unpruned_error, "unpruned forest, held-out examples")
         elif not len(held_out):
             raise InvalidInputError("held_out is empty; give at least one Evaluation, or None")

@@ -26,11 +26,12 @@ from formulations.extras import package
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import n_examples
+from formulations.shown import is_rate
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import ExitPathEvaluation, Stops, stops_of
 from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.report_page.evidence import Evidence, evidence_of_cascade
-from prunemodels.report_page.facts import Mark, PageOptions, Tradeoff, half_width, table_or_array, told
+from prunemodels.report_page.facts import Mark, PageOptions, Tradeoff, table_or_array, told
 from prunemodels.report_page.page_style import PAGE
 from prunemodels.report_page.payers import Answers, Payers, payers
 from prunemodels.report_page.purchases import Purchase, purchases
@@ -38,9 +39,9 @@ from prunemodels.stages.doubt import MarginDoubt
 from prunemodels.stages.judging import predicted_classes
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.stages import PricedStages
-from prunemodels.statements.by_class import by_class
+from prunemodels.statements.by_class import ByClass, by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
-from prunemodels.statements.mean_bounds import effective_rows, standard_error
+from prunemodels.statements.mean_bounds import effective_rows, ends_along, standard_error
 from prunemodels.statements.wording import amount, count, error, share
 
 Floats = NDArray[np.float64]
@@ -86,7 +87,8 @@ class OnRows:
 class CascadeFacts:
     """The facts that the sections of a cascade's page show.
 
-    `on_rows` is None where no rows were given, `budget` where the policy was not chosen for one.
+    `on_rows` is None where no rows were given; then `fitted` says whom the policy finds of the rows that it was learned from.
+    `budget` is None where the policy was not chosen for one.
     """
 
     kind: ClassVar[str] = "cascade"
@@ -97,6 +99,7 @@ class CascadeFacts:
     budget: Fraction | None
     purchases: tuple[Purchase, ...] | None
     on_rows: OnRows | None
+    fitted: ByClass | None
     tradeoff: Tradeoff
     evidence: Evidence
 
@@ -220,9 +223,28 @@ def gather_cascade(source: Cascade, X: Any = None, y: Any = None, *, budget: Pri
         budget=None if limit is None else exact(limit, "budget"),
         purchases=purchases(cascade.stages_, getattr(cascade, "feature_names_in_", None)),
         on_rows=on_rows,
+        fitted=found_in_fitting(cascade, shown.confidence, shown.positive) if given is None else None,
         tradeoff=_tradeoff(cascade, on_rows),
         evidence=evidence_of_cascade(cascade),
     )
+
+
+def found_in_fitting(cascade: Cascade, confidence: float, positive: Any = None) -> ByClass | None:
+    """Whom the last stage for everybody and the policy find, of the rows that the policy was learned from.
+
+    None for numbers, and for a cascade of a file that does not hold the classes of these rows. Which answer a wrong one was is
+    known where there are two classes.
+    """
+    classes, own = cascade.exit_path_.stages.classes, cascade.exit_path_.sample.own_rows
+    truth = getattr(own, "truth", None)
+    if classes is None or truth is None:
+        return None
+    stop = cascade.policy_.stop_stages(own.doubt)
+    wrong = [loss > 0 for loss in (own.loss[-1], own.loss[stop, np.arange(own.n_rows)])]
+    others = classes[1 - truth] if len(classes) == 2 else np.full(len(truth), None)
+    said = [np.where(mistaken, others, classes[truth]) for mistaken in wrong]
+    found = by_class(classes, classes[truth], said, own.weights, confidence, positive)
+    return found if found is None or len(classes) == 2 else replace(found, only=(None, None))
 
 
 def counted_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, NDArray[Any], Floats] | None:
@@ -264,19 +286,20 @@ def judged_on(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confid
 
 def _tradeoff(cascade: Cascade, on_rows: OnRows | None) -> Tradeoff:
     """All policies, each stage for everybody, and the chosen policy: on the rows that were given; else cross-fitted."""
-    path, policy, half, ends = cascade.exit_path_, cascade.policy_, None, None
+    path, policy, along, ends = cascade.exit_path_, cascade.policy_, None, None
     cost, error, single_cost, single_error = path.held_out_cost, path.held_out_error, path.single_cost, path.single_error
     own = cascade.held_out_cost_, cascade.held_out_error_
     if on_rows is not None:
         seen, ends = on_rows.stops.evaluation, told(on_rows.change.error_after)
         errors = np.array([standard_error(seen.losses(k), seen.weights) for k in range(len(seen.path))])
-        cost, error, half = seen.cost, seen.error, half_width(errors, effective_rows(seen.weights), on_rows.change.confidence)
+        cost, error, n, confidence = seen.cost, seen.error, effective_rows(seen.weights), on_rows.change.confidence
+        along = ends_along(error, errors, n, confidence, shares=is_rate(path.by.measure))
         single_cost, single_error = seen.table.cost @ seen.share + seen.table.once, seen.loss @ seen.share
         own = seen.mean_cost(policy), seen.mean_loss(policy)
     singles = enumerate(zip(single_cost.tolist(), single_error.tolist(), strict=True))
     marks = [Mark("single", f"stage {s} for everybody", *at) for s, at in singles]
     marks[-1] = replace(marks[-1], kind="unpruned", name="the last stage for everybody")
-    return Tradeoff(cost, error, half, ("policy", "policies"), [*marks, Mark("chosen", "the chosen policy", *own, ends)])
+    return Tradeoff(cost, error, along, ("policy", "policies"), [*marks, Mark("chosen", "the chosen policy", *own, ends)])
 
 
 def stage_figures(seen: ExitPathEvaluation, policy: ExitPolicy) -> pd.DataFrame:

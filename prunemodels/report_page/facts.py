@@ -29,6 +29,7 @@ from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of
+from formulations.shown import is_rate
 from prunemodels.evaluation.evaluate import ItemCost, item_costs
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
@@ -37,7 +38,7 @@ from prunemodels.report_page.evidence import Evidence, evidence_of
 from prunemodels.report_page.page_style import PAGE
 from prunemodels.report_page.payers import Answers, Payers, payers
 from prunemodels.statements.change import HeldOutChange
-from prunemodels.statements.mean_bounds import MeanInterval, quantile
+from prunemodels.statements.mean_bounds import MeanInterval, ends_along
 from prunemodels.statements.wording import is_overrun, transferable
 
 LIBRARIES = ("prunemodels", "scikit-learn", "numpy", "numba", "ortools")
@@ -73,12 +74,13 @@ class Mark:
 class Tradeoff:
     """Cost and error of all prunings or policies, shape (K,), in the order of the path, and of single models, the chosen last.
 
-    `half` is half the width of each error's interval, None for cross-fitted errors; `names` what a point is called, and several.
+    `ends` are those of each error's interval, shape (2, K), None for cross-fitted errors; `names` what a point is called, and
+    several are.
     """
 
     cost: NDArray[np.float64]
     error: NDArray[np.float64]
-    half: NDArray[np.float64] | None
+    ends: NDArray[np.float64] | None
     names: tuple[str, str]
     marks: Sequence[Mark]
 
@@ -130,8 +132,8 @@ class Facts:
     def tradeoff(self) -> Tradeoff:
         """The forest's own error along the path, on the held-out examples."""
         along, change = self.along_path, self.held_out
-        half = half_width(along.error_se, along.n_effective, change.confidence)
-        return Tradeoff(along.cost, along.error, half, ("pruning", "prunings"), before_and_after(change))
+        ends = ends_along(along.error, along.error_se, along.n_effective, change.confidence, shares=is_rate(self.measure))
+        return Tradeoff(along.cost, along.error, ends, ("pruning", "prunings"), before_and_after(change))
 
     @property
     def over_budget(self) -> bool:
@@ -215,11 +217,6 @@ def spread(cost: NDArray[np.float64], points: int = PAGE.path_rows) -> list[int]
     """Rows of a path at evenly spaced costs, the first and the last included."""
     targets = np.linspace(float(cost.max()), float(cost.min()), points)
     return sorted({int(np.abs(cost - target).argmin()) for target in targets} | {0, len(cost) - 1})
-
-
-def half_width(standard_error: NDArray[np.float64], n_effective: float, confidence: float) -> NDArray[np.float64]:
-    """Half the width of the interval of each mean over so many effective examples; 0 where it cannot be told."""
-    return quantile(confidence, max(2.0, n_effective)) * np.nan_to_num(standard_error)
 
 
 def item_counts(items: Sequence[ItemCost]) -> tuple[int, int, int]:

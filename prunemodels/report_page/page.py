@@ -79,8 +79,8 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
     sample_weight
         shape (N,), >= 0: a held-out example stands for that many, in cost as in error.
     confidence
-        confidence of the intervals, which are two-sided Student intervals of means and of means of paired differences. They
-        describe and do not guarantee: see `prunemodels.hold_out`.
+        confidence of the intervals: exact ones of error rates, Student's two-sided ones of mean costs, which describe and do not
+        guarantee.
     title, unit, command, sources
         the heading; the unit of the prices; the command that makes the page again; the origin of the data, by their use. All are
         escaped.

@@ -122,9 +122,9 @@ def tradeoff(facts: Facts | BoostedFacts | CascadeFacts) -> Drawn:
     ax = axes_for(None, (WIDTH, HEIGHT + 0.4))
     look: dict[str, Any] = {"label": f"{several} of the path", "marker": "." if len(t.cost) <= DRAWING.most_markers else ""}
     look |= {} if isinstance(facts, CascadeFacts) else stepped(t.cost)  # a policy may divide a level: between two are others
-    if t.half is not None and t.chosen.ends is not None:
+    if t.ends is not None and t.chosen.ends is not None:
         band = f"{100 * t.chosen.ends.confidence:g} % intervals, point by point"
-        banded(ax, t.cost, t.error, t.half, band=band, **look)
+        banded(ax, t.cost, t.error, t.ends, band=band, **look)
     else:
         ax.plot(t.cost, t.error, color=BLUE, lw=2.4, **look)
     for k, m in enumerate(t.marks):
@@ -133,7 +133,7 @@ def tradeoff(facts: Facts | BoostedFacts | CascadeFacts) -> Drawn:
         mark(ax, m.kind, m.cost, m.error, m.name if m.kind != "single" else "_" if k else ANOTHER)
     label_axes(ax, measure(task), facts.options.unit)
     most = max(m.error if m.ends is None else m.ends.high for m in t.marks)
-    top = 1.05 * max(ceiling(t.cost, t.error if t.half is None else t.error + t.half, most), most)
+    top = 1.05 * max(ceiling(t.cost, t.error if t.ends is None else t.ends[1], most), most)
     ax.set(xlim=(0, 1.03 * max(*t.cost.tolist(), *(m.cost for m in t.marks)) or 1), ylim=(0, top or 1))
     ax.set_ylabel("")
     ax.set_title(f"{measure(task)}, {'cross-fitted' if crossed else 'held out'}", loc="left", fontsize=SMALL)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
@@ -79,7 +80,7 @@ def reads_raw_columns(cascade: Any) -> bool:
 
 def identifiers(table: pd.DataFrame) -> list[str]:
     """The columns that look like identifiers, which say nothing about new rows: words or whole numbers, whatever their range, of
-    which nearly each row has its own.
+    which nearly each row has its own. Of few rows measurements may differ, too, see `_told_apart`.
     """
     found = []
     for name, column in table.items():
@@ -87,9 +88,24 @@ def identifiers(table: pd.DataFrame) -> list[str]:
         if len(present) < PARAMS.fewest_to_judge or present.nunique() <= PARAMS.own_share * len(present):
             continue
         numbers = as_floats(pd.Series(pd.to_numeric(present))) if kind == "number" else None
-        if kind == "category" or (numbers is not None and bool((numbers == np.rint(numbers)).all())):
+        if kind == "category" or (numbers is not None and bool((numbers == np.rint(numbers)).all()) and _told_apart(numbers)):
             found.append(str(name))
     return found
+
+
+def _told_apart(numbers: NDArray[np.float64]) -> bool:
+    """Whether whole numbers differ as identifiers do, and not as measurements do of which there are few.
+
+    Of n numbers whose middle half is w wide, about n^2 / 8w pairs of that half are equal by chance. So few numbers that all
+    differ are identifiers where several pairs were to be expected, or where they lie so far apart that no measurement is so fine.
+    """
+    n, width = len(numbers), float(np.subtract(*np.quantile(numbers, [0.75, 0.25])))
+    if n >= PARAMS.many_to_judge:
+        return True
+    if len(np.unique(numbers)) < n or width == 0:
+        return False
+    sparse = width >= PARAMS.sparse * n and np.gcd.reduce(np.abs(numbers).astype(np.int64)) == 1
+    return bool(sparse or n * n / (8 * width) >= PARAMS.expected_pairs)
 
 
 def codes(table: pd.DataFrame) -> list[tuple[str, float, int]]:

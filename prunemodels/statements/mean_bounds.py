@@ -259,6 +259,19 @@ def _exact_ends(share: float, n: float, confidence: float) -> tuple[float, float
     return low, high
 
 
+def ends_along(
+    mean: NDArray[np.float64], standard_error: NDArray[np.float64], n: float, confidence: float, *, shares: bool
+) -> NDArray[np.float64]:
+    """The ends of the intervals of several means over the same n effective draws, each by itself, shape (2, K).
+
+    Exact ones where the means are shares, else Student's; of width 0 where the standard error is not known.
+    """
+    if shares:
+        return np.array([_exact_ends(share, n, confidence) for share in mean.tolist()]).T
+    half = quantile(confidence, max(2.0, n)) * np.nan_to_num(standard_error)
+    return np.array([mean - half, mean + half])
+
+
 def paired_share_interval(d: NDArray[np.float64], weights: NDArray[np.float64], confidence: float) -> MeanInterval:
     """The mean of differences that are -1, 0 or 1, with the interval (8)."""
     n = effective_rows(weights)

@@ -39,6 +39,8 @@ class Case:
     path: pm.cascades.ExitPath
     X: pd.DataFrame
     y: np.ndarray
+    learned_rows: pd.DataFrame  # the rows that it was learned from, and their labels
+    learned_labels: np.ndarray
 
 
 @cache
@@ -74,7 +76,8 @@ def case(kind: Kind) -> Case:
         problem = pm.problem_from_forest(forest.fit(X[train], y[train]), X[valid], costs=ITEMS, evaluation_cost=0.01)
         cascade = pm.exit_path(pm.pruning_path(problem), X[valid], y[valid], **options).at_row(0)
         path = cascade.exit_path_
-    return Case(cascade, path, X[test], y[test])
+    learned = slice(0, 300) if kind.startswith("sets") else valid
+    return Case(cascade, path, X[test], y[test], X[learned], y[learned])
 
 
 @cache

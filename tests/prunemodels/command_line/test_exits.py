@@ -136,3 +136,19 @@ def test_several_budgets_come_from_one_training(
         one["budget"]
         for one in told(capsys, EXITS.replace("exits ", "exits --budget 2 --budget 6 ") + " --out out/f.skops")["budgets"]
     ] == [2, 6]
+
+
+def test_measurements_of_few_rows_are_no_identifiers() -> None:
+    """Whole numbers of 20 to 60 rows: cholesterol and heart rates are none, whether they repeat or not; numbers of patients are,
+    dense or far apart; amounts in hundreds are none.
+    """
+    for n in (20, 30, 45, 60):
+        wrong, right = 0, 0
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            some = pd.DataFrame({"cholesterol": rng.normal(246, 52, n).round(), "rate": rng.normal(150, 23, n).round()})
+            some["platelets"] = 1000 * rng.integers(150, 400, n)
+            wrong += len(identifiers(some))
+            right += len(identifiers(pd.DataFrame({"row": np.arange(n), "patient": rng.choice(900_000, n, replace=False)})))
+        assert wrong <= 1, n
+        assert right >= 79, n

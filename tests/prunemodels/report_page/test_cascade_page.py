@@ -17,6 +17,7 @@ from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import evaluate_exit_path
 from prunemodels.cascades.forest_exits import cascade_of
 from prunemodels.report_page import report_page, write_report
+from prunemodels.report_page.cascade import found_in_fitting
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.statements.wording import amount, error
 from tests.prunemodels.cascade_cases import KINDS, Kind, case, middle
@@ -106,7 +107,7 @@ def test_figures_are_those_of_the_evaluation(pages: dict[str, str], kind: Kind) 
     known, cascade = case(kind), shown(kind)
     seen = evaluate_exit_path(cascade, known.X, known.y)
     task = cascade.exit_path_.stages.task
-    points = {(row[3], row[4].split(" ±")[0]) for row in cells(pages[kind], "policies")}
+    points = {(row[3], row[4].split(" (")[0]) for row in cells(pages[kind], "policies")}
     every = {(amount(c), error(e, task).replace("\u00a0", " ")) for c, e in zip(seen.cost, seen.error, strict=True)}
     assert points <= every
     assert len(points) > 1
@@ -205,7 +206,9 @@ def test_weights_count() -> None:
         other = report_page(shown(kind), known.X.iloc[rows], known.y[rows])
         for part in ("stages-table", "who", "policies", "singles"):
             for a, b in zip(cells(one, part), cells(other, part), strict=True):
-                a, b = ([re.sub(r"^\d+ \(| ±.*", "", cell) for cell in row] for row in (a, b))  # rows are counted as they stand
+                a, b = (
+                    [re.sub(r"^\d+ \(| \(.* to .*", "", cell) for cell in row] for row in (a, b)
+                )  # rows are counted as they stand
                 assert a == b
         assert paragraph(one, 0).split("examples")[1] == paragraph(other, 0).split("examples")[1]
         assert paragraph(one, 0).startswith("On 100 held-out")
@@ -334,3 +337,26 @@ def test_other_sources_are_refused(tmp_path: Path) -> None:
         pm.write_report(tmp_path / "c.html", small.forest, small.forest, small.X, small.y, chosen=small.some)
     with pytest.raises(pm.errors.InvalidInputError, match="budget is 3, which is for cascades; with a PruningPath give chosen="):
         report_page(small.path, small.forest, small.X, small.y, budget=3)
+
+
+@pytest.mark.parametrize("kind", ["sets", "prunings", "three classes"])
+def test_who_is_found_is_told_without_held_out_rows(kind: Kind) -> None:
+    """Of the rows that the policy was learned from: found are those that the cascade calls by their name; sensitivity of two
+    classes is told; a cascade that answers one class for everybody says so first.
+    """
+    known = case(kind)
+    cascade = known.cascade.at_row(middle(kind))
+    own = getattr(cascade, "own_rows_", slice(None))  # all of them where a forest has exits
+    X, y = known.learned_rows.iloc[own], known.learned_labels[own]
+    found = found_in_fitting(cascade, 0.95)
+    assert found is not None
+    said = cascade.predict(X)
+    for one in found.classes:
+        at = y.astype(str) == one.name
+        assert (one.rates[1].count, one.rates[1].of) == ((said[at] == y[at]).sum(), at.sum())
+    assert (found.sensitivity is None) == (kind == "three classes")
+    if kind == "sets":
+        nobody = known.cascade.at_row(len(known.path) - 1)
+        assert len({*nobody.predict(X)}) == 1
+        (alert, *_) = re.findall('<p class="alert">(.*?)</p>', report_page(nobody))
+        assert alert == f"This answers “{nobody.predict(X)[0]}” for everybody; a saving says nothing."

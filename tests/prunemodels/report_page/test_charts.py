@@ -6,11 +6,13 @@ import re
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 import prunemodels as pm
 from prunemodels.evaluation.evaluate import ItemCost
 from prunemodels.report_page import pictures
-from prunemodels.report_page.facts import gather, half_width, item_counts, spread
+from prunemodels.report_page.facts import gather, item_counts, spread
+from prunemodels.statements.mean_bounds import ends_along
 from tests.prunemodels.report_page.cases import Page, classifier
 
 
@@ -33,7 +35,11 @@ def test_figures_of_items_and_intervals_by_hand() -> None:
     shares = [(1.0, 0.0), (1.0, 0.05), (0.5, 0.5), (0.0, 0.0)]
     items = [ItemCost(str(k), (), 2.0, False, b, a, 2 * b, 2 * a) for k, (b, a) in enumerate(shares)]
     assert item_counts([*items, ItemCost("evaluation of splits", (), None, False, None, None, 1.0, 0.0)]) == (3, 1, 1)
-    assert half_width(np.array([0.5, np.nan]), 11, 0.95) == pytest.approx([1.114, 0], abs=5e-4)
+    ends = ends_along(np.array([3.0, 0.5]), np.array([0.5, np.nan]), 11, 0.95, shares=False)
+    assert ends == pytest.approx(np.array([[3 - 1.114, 0.5], [3 + 1.114, 0.5]]), abs=5e-4)
+    exact = [binomtest(k, 30).proportion_ci(0.95, "exact") for k in (0, 3)]
+    ends = ends_along(np.array([0, 0.1]), np.array([0.0, 0.05]), 30, 0.95, shares=True)
+    assert pytest.approx(np.array([[one.low, one.high] for one in exact])) == ends.T
 
 
 def test_the_ceiling_leaves_out_the_cheapest_only() -> None:
