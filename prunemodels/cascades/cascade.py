@@ -36,6 +36,7 @@ from prunemodels.cascades.fitting import (
 from prunemodels.cascades.learning import ExitSample
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import column_prices
+from prunemodels.models.groups import check_apart, group_numbers, part_of
 from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
 from prunemodels.points import Rule
 from prunemodels.stages.judging import judged_by, predicted_classes
@@ -97,6 +98,9 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         sample_weight_valid: ArrayLike | None = None,
         X_certify: Any = None,
         y_certify: Any = None,
+        groups: Any = None,
+        groups_valid: Any = None,
+        groups_certify: Any = None,
     ) -> Self:
         """Fit the stages, of which a budget cascade finds the sets of items first, and learn when to stop from other rows.
 
@@ -113,6 +117,9 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             used for training.
         X_certify, y_certify
             examples by which `max_error` is tested, in place of a part of X.
+        groups, groups_valid, groups_certify
+            shape (N,), of X, of X_valid, of X_certify: the group of each example, such as the patient of a visit. No group is on
+            two sides of any split or fold. A splitter given as `cv` gets them.
 
         Returns
         -------
@@ -126,23 +133,26 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         check_options(self)
         _check_pair(X_valid, y_valid, "valid")
         _check_pair(X_certify, y_certify, "certify")
+        check_apart(groups, groups_valid, ("X", "X_valid"))
+        check_apart(groups, groups_certify, ("X", "X_certify"))
+        given, certify = group_numbers(groups, X), (X_certify, y_certify, groups_certify)
         rng = check_random_state(self.random_state)
         stages = getattr(self, "stages", None)
         if isinstance(stages, Stages):
             if self.max_cost is not None:
                 raise InvalidInputError("max_cost is for stages that the cascade fits; give unfitted ones, or leave it out")
             rows = self._for_fitted(stages, X, y, sample_weight)
-            rows, apart = self._set_apart(rows, X_certify, y_certify, rng)
+            rows, apart = self._set_apart(replace(rows, group=given), *certify, rng)
             self.own_rows_ = np.arange(len(rows)) if rows.place is None else rows.place
             judged = Judged(stages, table_of(stages, rows.X), rows, np.zeros(len(rows), dtype=np.int64))
             return self._choose([judged], rng, self._judged_by(stages.classes), apart)
-        sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
-        sample, apart = self._set_apart(sample, X_certify, y_certify, rng)
+        sample = without_weight_zero(replace(cascade_sample(self, X, y, sample_weight), group=given))
+        sample, apart = self._set_apart(sample, *certify, rng)
         classes = classes_of(sample) if is_classifier(self) else None
         by = self._judged_by(classes)
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
         seed = int(rng.randint(np.iinfo(np.int32).max))
-        held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
+        held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, groups_valid, rng)
         training = Training((), sample, held_out, items, classes, seed, self.n_jobs, by)
         with in_one_thread_if_small(len(sample) * self.n_features_in_):
             return self._choose(self._chains(training, rng), rng, by, apart)
@@ -175,9 +185,9 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         return Sample(X, np.asarray(y), None if weight is None else np.asarray(weight, dtype=np.float64))
 
     def _set_apart(
-        self, sample: Sample, X_certify: Any, y_certify: Any, rng: np.random.RandomState
-    ) -> tuple[Sample, tuple[Any, Any] | None]:
-        """The examples to learn from, and rows and labels that test `max_error`, in random order; None without it."""
+        self, sample: Sample, X_certify: Any, y_certify: Any, groups_certify: Any, rng: np.random.RandomState
+    ) -> tuple[Sample, Sample | None]:
+        """The examples to learn from, and those that test `max_error`, in random order; None without it."""
         if self.max_error is None:
             if X_certify is not None:
                 raise InvalidInputError("X_certify is given without max_error, which it tests; give max_error, or leave it out")
@@ -189,24 +199,37 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             )
         if X_certify is not None:
             apart, where = labelled(self, self._as_trained(X_certify), y_certify, None, "certify"), "X_certify"
-            order = rng.permutation(len(apart))
-            apart = apart.take(order)
+            apart = replace(apart, group=group_numbers(groups_certify, X_certify, "groups_certify"))
+            apart = apart.take(rng.permutation(len(apart)))
         else:
-            order = rng.permutation(len(sample))
             count = min(round(PARAMS.promised_share * len(sample)), PARAMS.most_held_out)
-            sample, apart = sample.take(np.sort(order[count:])), sample.take(order[:count])
+            if sample.group is None:
+                order = rng.permutation(len(sample))
+                rest, tested = np.sort(order[count:]), order[:count]
+            else:
+                seed = int(rng.randint(np.iinfo(np.int32).max))
+                rest, tested = part_of(len(sample), count / len(sample), sample.group, seed)
+            sample, apart = sample.take(rest), sample.take(rng.permutation(tested) if sample.group is not None else tested)
             where = f"the part of X that is set apart, {PARAMS.promised_share:.0%} of it,"
         if self._errs_in_shares:
-            check_enough(len(apart), self.max_error, self.confidence, where)
-        return sample, (apart.X, apart.y)
+            there = len(apart) if apart.group is None else np.unique(apart.group).size
+            check_enough(there, self.max_error, self.confidence, where)
+        return sample, apart
 
     def _held_out(
-        self, sample: Sample, X_valid: Any, y_valid: Any, sample_weight_valid: Any, rng: np.random.RandomState
+        self,
+        sample: Sample,
+        X_valid: Any,
+        y_valid: Any,
+        sample_weight_valid: Any,
+        groups_valid: Any,
+        rng: np.random.RandomState,
     ) -> Sample | list[Division]:
         """The rows that no stage is trained on: those given, else divisions of the sample."""
         if X_valid is not None:
             weight = in_order_of(X_valid, sample_weight_valid, "sample_weight_valid")
-            rows = without_weight_zero(labelled(self, self._as_trained(X_valid), y_valid, weight, "valid"))
+            rows = labelled(self, self._as_trained(X_valid), y_valid, weight, "valid")
+            rows = without_weight_zero(replace(rows, group=group_numbers(groups_valid, X_valid, "groups_valid")))
             weights_to_learn(rows.weight, len(rows))
             return rows
         return divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
@@ -228,9 +251,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         self.held_out_cost_, self.held_out_error_, self.spending_ = choice.held_out_cost, choice.held_out_error, choice.spending
         return self
 
-    def _choose(
-        self, parts: Sequence[Judged[Any]], rng: np.random.RandomState, by: TreeLoss, apart: tuple[Any, Any] | None
-    ) -> Self:
+    def _choose(self, parts: Sequence[Judged[Any]], rng: np.random.RandomState, by: TreeLoss, apart: Sample | None) -> Self:
         """Learn all policies of some chains of stages from their outputs for labelled rows, and keep one."""
         seed = int(rng.randint(np.iinfo(np.int32).max))
         options: dict[str, Any] = {
@@ -242,11 +263,12 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         }
         paths = []
         for stages, table, rows, fold in parts:
-            paths.append(learn_exit_path(stages, table, rows.y, sample_weight=rows.weight, fold=fold, **options))
+            options |= {"sample_weight": rows.weight, "groups": rows.group}
+            paths.append(learn_exit_path(stages, table, rows.y, fold=fold, **options))
         self.exit_paths_ = tuple(paths)
         if apart is not None:
             assert self.max_error is not None
-            return self._keep(*promised(self.exit_paths_, *apart, self.max_error, self.confidence))
+            return self._keep(*promised(self.exit_paths_, apart.X, apart.y, self.max_error, self.confidence, apart.group))
         best = 0.0 if self.max_cost is not None and self.budget is None else None  # under a cap alone, cost is no matter
         return self._keep(*chosen(self.exit_paths_, self.budget, best if self.lam is None else self.lam, self.choose))
 
@@ -269,7 +291,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         return self._with(self.exit_path_, self.exit_path_.choice(k))
 
     @checked
-    def at_error(self, max_error: float, X: Any, y: Any, *, confidence: Share = 0.95) -> Self:
+    def at_error(self, max_error: float, X: Any, y: Any, *, confidence: Share = 0.95, groups: Any = None) -> Self:
         """The same stages with the cheapest policy whose error on new examples is at most that, with a stated confidence.
 
         Policies are tested from the dearest on, by exact bounds of their share of mistakes, until one fails; see
@@ -285,6 +307,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             examples, drawn independently from those to come, that neither the stages nor the policies were learned from.
         confidence
             the promise is broken with probability 1 - confidence at most.
+        groups
+            shape (N,): the group of each example. The mean over groups of the mean error in each is then promised.
 
         Raises
         ------
@@ -303,7 +327,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "exit_path_")
         check_max_error(max_error, is_share=self.exit_path_.by.name == "zero_one")
         rows = labelled(self, self._as_trained(X), y, None, "certify")
-        found = promised(self.exit_paths_, rows.X, rows.y, max_error, confidence)
+        found = promised(self.exit_paths_, rows.X, rows.y, max_error, confidence, group_numbers(groups, X))
         return self._with(*found, max_error=max_error, confidence=confidence)
 
     @property

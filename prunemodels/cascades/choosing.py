@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
@@ -13,6 +14,7 @@ from prunemodels.cascades.exit_path import Choice, ExitPath
 from prunemodels.cascades.learning import ExitSample
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.groups import over_groups, repeated
 from prunemodels.points import Rule
 from prunemodels.stages.doubt import doubts_of
 from prunemodels.stages.judging import lost
@@ -59,33 +61,44 @@ def from_dearest(paths: Sequence[ExitPath]) -> Iterator[Chosen]:
 
 
 def promised(
-    paths: Sequence[ExitPath], rows: Any, y: Any, max_error: float, confidence: float
+    paths: Sequence[ExitPath],
+    rows: Any,
+    y: Any,
+    max_error: float,
+    confidence: float,
+    groups: NDArray[np.int64] | None = None,
 ) -> tuple[ExitPath, Choice, Promise]:
     """The cheapest policy of `from_dearest` whose error is promised, see `prunemodels.statements.promises`.
 
     `rows`, `y`: examples in random order that neither stages nor policies were learned from. What has no largest loss counts at
     most as the largest of any stage on the rows that the policies were learned from, since a mean without a bound has no test.
+    `groups`: shape (N,), of the rows: what is promised is then the mean over groups of the mean loss in each.
     """
     truth = class_numbers(paths[0].stages.classes, y, len(y), "y")
-    by = paths[0].by
+    by, groups = paths[0].by, repeated(groups)
     shares = by.name == "zero_one"
-    method: BoundMethod = "exact" if shares else "betting"
+    method: BoundMethod = "exact" if shares and groups is None else "betting"
+    n = len(truth) if groups is None else np.unique(groups).size
     if shares:
-        check_enough(len(truth), max_error, confidence, "X")
+        check_enough(n, max_error, confidence, "X")
     seen = {id(path): sample_on(path, rows, truth) for path in paths}
 
     def candidates() -> Iterator[tuple[Chosen, Draws]]:
         for path, choice in from_dearest(paths):
             largest = float(path.sample.loss.max()) if np.isinf(by.largest) else by.largest
-            yield (path, choice), Draws(np.minimum(seen[id(path)].losses(choice.policy), largest), largest)
+            losses = np.minimum(seen[id(path)].losses(choice.policy), largest)
+            if groups is not None:
+                (losses,), _ = over_groups([losses], np.ones(len(losses)), groups)
+            yield (path, choice), Draws(losses, largest)
 
     kept = last_kept(candidates(), max_error, confidence, method)
     if kept.answer is None:
+        tested = f"{n:,} {'examples' if groups is None else 'groups'}"
         raise InvalidInputError(
-            f"max_error is {max_error:g}, and by {len(truth):,} examples no less than {kept.bound:.4g} can be promised with "
-            f"confidence {confidence:g}, by the dearest policy; give at least that, more examples, or less confidence"
+            f"max_error is {max_error:g}, and by {tested} no less than {kept.bound:.4g} can be promised with confidence "
+            f"{confidence:g}, by the dearest policy; give at least that, more examples, or less confidence"
         )
-    return *kept.answer, Promise(float(max_error), confidence, kept.mean, kept.bound, len(truth), kept.tested)
+    return *kept.answer, Promise(float(max_error), confidence, kept.mean, kept.bound, n, kept.tested)
 
 
 def sample_on(path: ExitPath, rows: Any, truth: Any) -> ExitSample:

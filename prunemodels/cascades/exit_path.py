@@ -292,6 +292,7 @@ def learn_exit_path(
     *,
     sample_weight: ArrayLike | None = None,
     fold: NDArray[np.int64] | None = None,
+    groups: NDArray[np.int64] | None = None,
     stack: bool = True,
     doubt: Doubts = "auto",
     n_levels: Count = PARAMS.levels,
@@ -313,6 +314,8 @@ def learn_exit_path(
     fold
         shape (N,): 0 for rows whose outputs are those of `stages`; other numbers for rows that have outputs of stages which were
         fitted in the same way on other folds. Their doubts are aligned, see `prunemodels.stages.doubt.aligned`. Default: all 0.
+    groups
+        shape (N,): rows of one group are never on two sides of a fold.
     stack, doubt, n_levels
         see `prunemodels.exit_path`.
     by
@@ -332,10 +335,11 @@ def learn_exit_path(
     used, truth = weights > 0, class_numbers(stages.classes, y, table.n_rows)
     table, truth, weights = table.take(np.flatnonzero(used)), truth[used], weights[used]
     part = np.zeros(table.n_rows, dtype=np.int64) if fold is None else fold[used]
+    groups = None if groups is None else groups[used]
     rng = check_random_state(random_state)
     stacked, judged_table, final = None, table, table
     if stack:
-        stacked, judged_table = learn_stack(table, truth, weights, rng, by)
+        stacked, judged_table = learn_stack(table, truth, weights, rng, by, groups)
         final = stacked.table(table)
     judged, loss = judged_losses(judged_table, truth, weights, by), lost(final.value, truth, by)
     seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
@@ -345,7 +349,7 @@ def learn_exit_path(
         doubts = aligned(doubts_of(judge, final), part)
         sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0, truth)
         learned = solve_exits(sample, judge, stacked, n_levels=n_levels, by=by)
-        folds = cross_fit(sample, learned, n_levels=n_levels, rng=np.random.RandomState(seed))
+        folds = cross_fit(sample, learned, n_levels=n_levels, rng=np.random.RandomState(seed), groups=groups)
         found.append(ExitPath(stages, learned, sample, folds))
     return min(found, key=lambda path: path.cross_fitted.area(costs))
 

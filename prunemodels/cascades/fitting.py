@@ -26,6 +26,7 @@ from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.elimination import JudgedFold, constant_of
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.groups import folds_of, part_of
 from prunemodels.models.labelled_samples import Sample
 from prunemodels.stages.judging import WRONG, fitting_loss
 from prunemodels.stages.set_stages import BlendedStage, Constant, SetStages, check_probabilities, columns_of, on_columns
@@ -91,18 +92,25 @@ class Judged(NamedTuple, Generic[AnyStages]):
 
 def divisions(sample: Sample, cv: Any, fraction: float | None, classifier: bool, rng: np.random.RandomState) -> list[Division]:
     """The divisions of the examples that `cv` or its default gives."""
-    n, y = len(sample), np.asarray(sample.y)
+    n, y, groups = len(sample), np.asarray(sample.y), sample.group
     if fraction is None:
         fraction = min(PARAMS.held_out_share, PARAMS.most_held_out / max(n, 1))
     if not 0 < fraction < 1:
         raise InvalidInputError(f"validation_fraction is {fraction!r}; give a number between 0 and 1")
     if cv is None and n >= PARAMS.cross_validated_below:
         seed = int(rng.randint(np.iinfo(np.int32).max))
+        if groups is not None:
+            return [part_of(n, fraction, groups, seed)]
         rare = classifier and np.unique(y, return_counts=True)[1].min() < 2
         split = StratifiedShuffleSplit if classifier and not rare else ShuffleSplit
         return [tuple(d) for d in split(1, test_size=fraction, random_state=seed).split(np.zeros(n), y)]
     if n < 2:
         raise InvalidInputError(f"n_samples={n}: exits need examples for training and others for validation; give at least 2")
+    if groups is not None and (cv is None or isinstance(cv, Integral)):
+        there, seed = np.unique(groups).size, int(rng.randint(np.iinfo(np.int32).max))
+        if cv is not None and not 2 <= int(cv) <= there:
+            raise InvalidInputError(f"cv is {cv}, and there are {there:,} groups; give at least 2 and at most as many folds")
+        return folds_of(n, PARAMS.folds if cv is None else int(cv), groups, seed)
     if cv is None:
         cv = min(PARAMS.folds, n)
         classifier = classifier and int(np.unique(y, return_counts=True)[1].min()) >= cv  # else a class cannot be in every fold
@@ -113,7 +121,7 @@ def divisions(sample: Sample, cv: Any, fraction: float | None, classifier: bool,
         raise InvalidInputError(f"cv is {cv}, and no class has more than {most} examples; give at most as many folds")
     if isinstance(cv, Integral):  # a splitter object belongs to the caller and is not changed
         splitter.shuffle, splitter.random_state = True, int(rng.randint(np.iinfo(np.int32).max))
-    return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.zeros(n), y)]
+    return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.zeros(n), y, groups)]
 
 
 def classes_of(sample: Sample) -> NDArray[Any]:

@@ -41,6 +41,7 @@ from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
+from prunemodels.models.groups import group_numbers
 from prunemodels.points import Rule
 from prunemodels.stages.judging import LossWord, Mistakes, judged_by
 from prunemodels.stages.set_stages import SetStages, check_named_columns, row_prices
@@ -256,6 +257,7 @@ def exit_path(
     sample_weight: ArrayLike | None = None,
     mistakes: Mistakes | None = None,
     loss: LossWord = "error",
+    groups: Any = None,
     stack: bool = True,
     doubt: Doubts = "auto",
     n_levels: Count = PARAMS.levels,
@@ -280,6 +282,8 @@ def exit_path(
     mistakes, loss
         what predictions are judged by, see `CascadeClassifier`. Default: the misclassification costs by which the path's trees
         are judged, if there are any; else the error.
+    groups
+        shape (N,): the group of each example, such as the patient of a visit; no group is on two sides of any fold.
     stack
         whether a stage also uses the outputs of earlier stages, where that lowers the loss, see `prunemodels.stages.stacking`. It
         costs nothing: a row has paid for them already.
@@ -321,7 +325,8 @@ def exit_path(
     given = mistakes is None and loss == "error" and bool(ensemble.loss.costs)
     by = ensemble.loss if given else judged_by(ensemble.task, ensemble.classes, mistakes, loss)
     options: dict[str, Any] = {"stack": stack, "doubt": doubt, "n_levels": n_levels, "random_state": random_state, "by": by}
-    return cascade_of(learn_exit_path(stages, table_of(stages, X), y, sample_weight=sample_weight, **options))
+    options |= {"sample_weight": sample_weight, "groups": group_numbers(groups, X)}
+    return cascade_of(learn_exit_path(stages, table_of(stages, X), y, **options))
 
 
 def cascade_of(path: ExitPath) -> Cascade:

@@ -39,12 +39,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold
 
 from formulations.answers.closure_path import ClosurePath
 from formulations.instance.parametric_closure import ParametricClosure
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.params import PARAMS
+from prunemodels.models.groups import folds_of
 from prunemodels.stages.doubt import Doubt
 from prunemodels.stages.judging import WRONG, expected, fitting_loss, is_beyond_chance
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
@@ -274,18 +274,26 @@ class CrossFitted:
         return float(np.where(np.isfinite(least), least, loss.max()).mean())
 
 
-def cross_fit(sample: ExitSample, learned: LearnedExits, *, n_levels: int, rng: np.random.RandomState) -> CrossFitted:
+def cross_fit(
+    sample: ExitSample,
+    learned: LearnedExits,
+    *,
+    n_levels: int,
+    rng: np.random.RandomState,
+    groups: NDArray[np.int64] | None = None,
+) -> CrossFitted:
     """Learn levels and policies again on all folds but one, for every fold.
 
-    `learned`: from all rows. Doubt and stack have few coefficients and stay the same for all folds.
+    `learned`: from all rows. Doubt and stack have few coefficients and stay the same for all folds. `groups`: shape (N,): no
+    group is in two folds.
     """
     lams = learned.path.lam
     wanted = np.unique(np.quantile(np.sort(lams), np.linspace(0, 1, min(PARAMS.judged_lams, lams.size)), method="nearest"))
-    splitter = KFold(min(PARAMS.judging_folds, sample.n_rows), shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
+    parts = folds_of(sample.n_rows, PARAMS.judging_folds, groups, rng.randint(np.iinfo(np.int32).max))
     options: dict[str, Any] = {"n_levels": n_levels, "certificate": False}
     folds = tuple(
         (held_out, solve_exits(sample.take(rows), learned.doubt, learned.stack, by=learned.by, **options))
-        for rows, held_out in splitter.split(np.arange(sample.n_rows))
+        for rows, held_out in parts
     )
     return CrossFitted(sample, folds, wanted)
 

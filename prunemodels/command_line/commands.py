@@ -55,6 +55,9 @@ COLUMNS = f"""
 {DECIMAL}
 --map-labels PAIRS:pairs    labels of the tables by those of the model, e.g. 1=0,2=1
 """
+GROUPS = """--groups COLUMN  column of all data files that says which examples belong together, such as the patient of a visit: no
+    group is on two sides of a split or fold, and intervals count groups
+""".strip()
 WEIGHTS = """
 --weights COLUMN  column of all data files, --train in-bag excepted: an example stands for that many, in cost as in error
 """.strip()
@@ -216,6 +219,7 @@ TASKS: dict[str, dict[str, Command]] = {
             f"""
 --data FILE!      labelled examples to train on {TABLE}
 --label COLUMN!   the label column of all data files
+{GROUPS}
 --ignore A,B,...:names      columns of the tables that are no features, such as identifiers
 {DECIMAL}
 --model forest|boosted:choice=forest  what is trained (default: forest)
@@ -277,6 +281,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
             "prune a forest or boosted model to a budget or for a price of cost, and save it",
             "prune:prune_command",
             f"""{inputs(boosted=True)}
+{GROUPS}
 # goal: --budget and --limit, or --lam, or --max-error
 {BUDGETS}
 {LIMIT}
@@ -335,6 +340,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
             "stop early where a pruned forest is sure: exits along a forest's optimal path",
             "exits:exits_command",
             f"""{inputs()}
+{GROUPS}
 # exits
 --stages S:count=20  number of prunings that become stages, spread over the cost; where two neighbours are far apart, stages
     between them are added (default: 20)
@@ -350,6 +356,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
             f"""
 --data FILE!         labelled examples, to train the models and to learn when to stop {TABLE}
 --label COLUMN!      the label column of all data files
+{GROUPS}
 {WEIGHTS}
 --costs FILE|NUMBER!  {COSTS}
 {COLUMNS.strip()}

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from formulations.errors import InvalidInputError
 from formulations.extras import package
@@ -51,6 +50,7 @@ from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.evaluate import item_label
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
+from prunemodels.models.groups import part_of
 from prunemodels.report_page.cascade import OnRows, counted_rows, found_in_fitting, judged_on
 from prunemodels.statements.promises import check_enough, check_max_error
 from prunemodels.statements.wording import amount, error, share
@@ -68,10 +68,11 @@ def exits_command(args: argparse.Namespace) -> Summary:
     path, data = path_of(args, instance), instance.data
     with errors_naming("--data"):
         options: dict[str, Any] = {"n_stages": args.stages, "loss": args.loss, "random_state": SETTINGS.seed}
-        exits = exit_path(path, data.X, data.y, sample_weight=data.weights, **options)
+        exits = exit_path(path, data.X, data.y, sample_weight=data.weights, groups=data.groups, **options)
     if apart is not None:
         with errors_naming("--max-error"):
-            exits = exits.at_error(args.max_error, apart.X, apart.y, confidence=args.confidence or SETTINGS.confidence)
+            confidence = args.confidence or SETTINGS.confidence
+            exits = exits.at_error(args.max_error, apart.X, apart.y, confidence=confidence, groups=apart.groups)
     trees = path.problem.ensemble.n_trees
     model = f"{args.forest}: {model_name(instance.forest)}, {trees} trees; prunings are the stages"
     return _finish(each, model, exits, held_out, data, outs, hints)
@@ -96,9 +97,9 @@ def cascade_command(args: argparse.Namespace) -> Summary:
     options |= {"max_cost": args.max_cost, "mistakes": args.mistakes, "loss": args.loss}
     cascade = kind(costs=read_costs(args, data), verbose=int(shows_progress(args)), **options)
     with errors_naming("--data"):
-        cascade.fit(data.X, data.y, sample_weight=data.weights)
+        cascade.fit(data.X, data.y, sample_weight=data.weights, groups=data.groups)
     held_out = None if held is None else read_examples(args, "--held-out", cascade, table=held)
-    hints = hints_on_columns(data.X) + hints_on_rows(held_out, data)
+    hints = hints_on_columns(data.X, args) + hints_on_rows(held_out, data)
     model = f"{kind.__name__} of {cascade.exit_path_.stages.n_stages} sets of {len(data.names)} features"
     summary = _finish(each, model, cascade, held_out, data, outs, hints)
     shown = ["", columns_table(columns, len(table.y)), ""]
@@ -124,18 +125,19 @@ def _begin(args: argparse.Namespace) -> tuple[list[argparse.Namespace], list[Pat
 
 def _set_apart(instance: Instance, args: argparse.Namespace) -> tuple[Instance, Examples]:
     """The instance of most rows of ``--data``, and the other rows, in random order, by which ``--max-error`` is tested."""
-    data, order = instance.data, np.random.default_rng(SETTINGS.seed).permutation(len(instance.data.X))
+    data, groups = instance.data, instance.data.group_numbers
+    order, shares = np.random.default_rng(SETTINGS.seed).permutation(len(data.X)), instance.model.classes is not None
     count = min(round(PARAMS.promised_share * len(order)), PARAMS.most_held_out)
-    shares = instance.model.classes is not None
+    rest, tested = np.sort(order[count:]), order[:count]
+    if groups is not None:
+        rest, tested = part_of(len(order), count / len(order), groups, SETTINGS.seed)
+        count = np.unique(groups[tested]).size
     with errors_naming("--max-error"):
         check_max_error(args.max_error, is_share=shares)
         if shares:
             check_enough(count, args.max_error, args.confidence or SETTINGS.confidence, f"a quarter of {data.file}")
-    learning, testing = (
-        replace(data, X=_safe_indexing(data.X, rows), y=_safe_indexing(data.y, rows))
-        for rows in (np.sort(order[count:]), order[:count])
-    )
-    return replace(instance, data=learning, problem=on_other_rows(instance.problem, learning.X)), testing
+    learning = data.take(rest)
+    return replace(instance, data=learning, problem=on_other_rows(instance.problem, learning.X)), data.take(tested)
 
 
 def _finish(
@@ -156,7 +158,10 @@ def _finish(
         with errors_naming(f"--held-out {held_out.file}"):
             counted = counted_rows(held_out.X, held_out.y, held_out.weights)
             assert counted is not None
-            seen = [judged_on(cascade, *counted, SETTINGS.confidence, args.positive) for cascade in cascades]
+            groups = held_out.group_numbers
+            if groups is not None and held_out.weights is not None:
+                groups = groups[held_out.weights > 0]
+            seen = [judged_on(cascade, *counted, SETTINGS.confidence, args.positive, groups) for cascade in cascades]
     for cascade, out in zip(cascades, outs, strict=True):
         dump_forest(cascade, args.outputs.aside(out))
     rows, n = data if held_out is None else held_out, path.stages.n_stages

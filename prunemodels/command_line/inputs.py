@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
@@ -37,6 +38,7 @@ from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, 
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.problems import problem_of
 from prunemodels.models.forests.reading import ReadForest
+from prunemodels.models.groups import check_apart, group_numbers
 from prunemodels.models.tree_model import TreeModel, tree_model_of
 from prunemodels.stages.judging import cost_matrix
 from prunemodels.stages.prices import check_same_prices
@@ -86,6 +88,17 @@ class Examples:
     weights: NDArray[np.float64] | None
     names: tuple[str, ...]
     ignored: tuple[str, ...] = ()
+    groups: NDArray[Any] | None = None  # what ``--groups`` names, such as the patient of each visit
+
+    @property
+    def group_numbers(self) -> NDArray[np.int64] | None:
+        """The group of each example as a number."""
+        return group_numbers(self.groups, self.X, "--groups")
+
+    def take(self, rows: NDArray[np.int64]) -> Examples:
+        """Some of the examples."""
+        y, weights, groups = (None if v is None else v[rows] for v in (self.y, self.weights, self.groups))
+        return replace(self, X=_safe_indexing(self.X, rows), y=y, weights=weights, groups=groups)
 
     @property
     def told(self) -> str:
@@ -128,12 +141,15 @@ def read_labelled(args: argparse.Namespace, option: str, label: str | None, weig
         with errors_naming(f"--weights {weights}"):
             where = f"{file}: {weights}"
             given = check_weights(given, len(table), where, entry=lambda i: f"{row_of(file, i)}: the column {weights!r}")
+    group = getattr(args, "groups", None)
+    groups = None if group is None else take_column(table, group, "--groups", file)
     absent = [name for name in ignored if name not in table.columns]
     if absent and option == "--data":
         raise InvalidInputError(f"--ignore: {file} has no column {absent[0]!r}; it has {shown(table.columns)}")
     if y is not None and getattr(args, "map_labels", None):
         y = _renamed(y, args.map_labels, file)
-    return Examples(file, table, y, given, tuple(c for c in table.columns if c not in (label, weights, *ignored)))
+    names = tuple(c for c in table.columns if c not in (label, weights, group, *ignored))
+    return Examples(file, table, y, given, names, groups=groups)
 
 
 def marks_of(args: argparse.Namespace) -> Marks:
@@ -179,7 +195,7 @@ def read_examples(
             _check_labels(table.y, model, kind, table.file)
     # a forest that was trained without names warns when it is given a table
     X = features if named else features.to_numpy()
-    unused = tuple(c for c in table.X.columns if c not in {*names, label, weights})
+    unused = tuple(c for c in table.X.columns if c not in {*names, label, weights, getattr(args, "groups", None)})
     return replace(table, X=X, names=names, ignored=unused)
 
 
@@ -411,8 +427,10 @@ def same_file(a: str, b: str) -> bool:
 def hints_on_rows(held_out: Examples | None, *seen: Examples) -> list[str]:
     """What a user should know about rows that come twice: within a file, or among those kept apart and those that were not.
 
-    Held-out rows all of which are among others that hardly repeat are refused.
+    Held-out rows all of which are among others that hardly repeat are refused, and so is a group that stands on both sides.
     """
+    for some in seen:
+        check_apart(some.groups, None if held_out is None else held_out.groups, (some.file, "--held-out"))
     hints = [
         f"{repeated:,} of the {len(some.prints):,} examples of {some.file} repeat the features of another one"
         for some in (*seen, held_out)

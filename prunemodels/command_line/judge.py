@@ -39,25 +39,33 @@ from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.known_values import Known
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.models.forests.labels import class_numbers, losses_of
+from prunemodels.models.groups import check_apart, part_of
 from prunemodels.models.tree_model import TreeModel, tree_model_of
-from prunemodels.stages.raw_tables import codes, identifiers, is_numeric
+from prunemodels.stages.raw_tables import codes, group_columns, identifiers, is_numeric
 from prunemodels.stages.table_preparation import kind_of, prepared
 from prunemodels.statements.by_class import NAMES, ByClass, by_class, positive_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import MeanInterval
-from prunemodels.statements.wording import amount, budget_verdict, error, interval, is_overrun
+from prunemodels.statements.wording import amount, budget_verdict, count, error, interval, is_overrun
 
 DEPTHS = {"forest": 8, "boosted": 4}
 
 
 def class_by_class(
-    args: argparse.Namespace, classes: Any, y: Any, said: Sequence[Any], weights: Any, names: tuple[str, str] = NAMES
+    args: argparse.Namespace,
+    classes: Any,
+    y: Any,
+    said: Sequence[Any],
+    weights: Any,
+    names: tuple[str, str] = NAMES,
+    groups: Any = None,
 ) -> ByClass | None:
     """What one model, or one before and one after, says of examples class by class; None for numbers."""
     at = weights > 0
     with errors_naming("--positive"):
         seen = [answers[at] for answers in said]
-        return by_class(classes, y[at], seen, weights[at], SETTINGS.confidence, args.positive, names)
+        groups = None if groups is None else groups[at]
+        return by_class(classes, y[at], seen, weights[at], SETTINGS.confidence, args.positive, names, groups)
 
 
 def class_lines(seen: ByClass | None) -> list[str | Line]:
@@ -179,15 +187,18 @@ def train_command(args: argparse.Namespace) -> Summary:
     whole, y = table.X, table.y
     assert y is not None
     regression = check_labels(args, y)
-    rows, apart = _parts(args, y, regression=regression) if args.held_out is None else (np.arange(len(y)), np.arange(0))
+    groups = table.group_numbers
+    rows, apart = (np.arange(len(y)), np.arange(0)) if args.held_out else _parts(args, y, groups, regression=regression)
     columns = columns_of(table.X, roles(args))
     table = features_of(args, table, rows)
     X = table.X
     if args.held_out is None:
         test_X, test_y, where = X.iloc[apart], y[apart], f"kept apart from {args.data}"
+        test_groups = None if groups is None else groups[apart]
     else:
         held_out, where = read_labelled(args, "--held-out", args.label), f"of {args.held_out}"
-        test_X, test_y = alike(args, held_out, table.names, X), held_out.y
+        test_X, test_y, test_groups = alike(args, held_out, table.names, X), held_out.y, held_out.group_numbers
+        check_apart(table.groups, held_out.groups, ("--data", "--held-out"))
     assert test_y is not None
     check_labels_alike(args, y[rows], test_y, regression=regression)
     model = _unfitted(args, X, regression=regression)
@@ -199,7 +210,8 @@ def train_command(args: argparse.Namespace) -> Summary:
         measured, trained = (
             float(np.mean(tree_model.losses(some, truth))) for some, truth in ((test_X, test_y), (X.iloc[rows], y[rows]))
         )
-    found = class_by_class(args, tree_model.classes, test_y, [tree_model.predict(test_X)], np.ones(len(test_y)))
+    said, ones = [tree_model.predict(test_X)], np.ones(len(test_y))
+    found = class_by_class(args, tree_model.classes, test_y, said, ones, groups=test_groups)
     simple = np.mean(y[rows]) if regression else pd.Series(y[rows]).mode()[0]
     plain = float(np.mean((test_y - simple) ** 2 if regression else test_y != simple))
     dump_forest(model, args.outputs.aside(out))
@@ -209,13 +221,14 @@ def train_command(args: argparse.Namespace) -> Summary:
     record = {"model": model_name(model), "trees": tree_model.ensemble.n_trees, "measure": measure}
     record |= {"features": len(table.names), "examples": len(rows), "held_out_examples": len(test_y)}
     record |= {"columns": columns, "held_out_error": measured, "training_error": trained, "plain_error": plain, "classes": found}
+    of_groups = "" if test_groups is None else f" of {count(np.unique(test_groups).size, 'other group')}"
     always = "the mean for everybody" if regression else f"the answer {simple!s} for everybody"
     lines: list[str | Line] = [
         f"{args.out}: {record['model']}, {record['trees']} trees on {len(table.names)} columns",
         "",
         Line(
             "held-out error",
-            f"{error(measured, measure)} on {len(test_y):,} examples {where}; {always} {error(plain, measure)}",
+            f"{error(measured, measure)} on {len(test_y):,} examples{of_groups} {where}; {always} {error(plain, measure)}",
             "" if measured < plain else "warning",
         ),
         Line("trained on", f"{len(rows):,} examples of {args.data}, with {error(trained, measure)} there"),
@@ -225,7 +238,7 @@ def train_command(args: argparse.Namespace) -> Summary:
         columns_table(columns, len(y)),
         "",
     ]
-    hints = hints_on_columns(X)
+    hints = hints_on_columns(X, args)
     seen, test = Examples(args.data, X, y, None, table.names), Examples(args.held_out, test_X, test_y, None, table.names)
     hints += hints_on_rows(test if args.held_out else None, seen)
     if args.held_out is None and (shared := int(np.isin(fingerprints(test_X), fingerprints(X.iloc[rows])).sum())):
@@ -254,7 +267,11 @@ def features_of(args: argparse.Namespace, table: Examples, rows: NDArray[Any] | 
 
 def roles(args: argparse.Namespace) -> dict[str, str]:
     """What columns of ``--data`` are that are no features."""
-    found = {args.label: "label", getattr(args, "weights", None): "weight"} | dict.fromkeys(args.ignore or (), "ignored")
+    found = {
+        args.label: "label",
+        getattr(args, "weights", None): "weight",
+        getattr(args, "groups", None): "group",
+    } | dict.fromkeys(args.ignore or (), "ignored")
     return {name: role for name, role in found.items() if name is not None}
 
 
@@ -304,11 +321,16 @@ def check_labels(args: argparse.Namespace, y: NDArray[Any]) -> bool:
     return bool(args.regression or type_of_target(y).startswith("continuous"))
 
 
-def hints_on_columns(X: pd.DataFrame) -> list[str]:
-    """The hints on columns of identifiers, and on codes for missing values."""
+def hints_on_columns(X: pd.DataFrame, args: argparse.Namespace) -> list[str]:
+    """The hints on columns of identifiers, on those that say which rows belong together, and on codes for missing values."""
     hints = [
         f"the column {name!r} looks like an identifier, which says nothing about new examples; leave it out: --ignore {name}"
         for name in identifiers(X)
+    ]
+    hints += [
+        f"the column {name!r} repeats in rows that are nearly equal, as a patient's number does; if they belong together, "
+        f"keep them together: --groups {name}"
+        for name in ([] if args.groups else group_columns(X))
     ]
     for name, code, rows in codes(X):
         hints.append(
@@ -318,12 +340,16 @@ def hints_on_columns(X: pd.DataFrame) -> list[str]:
     return hints
 
 
-def _parts(args: argparse.Namespace, y: NDArray[Any], *, regression: bool) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The rows to train on, and those kept apart, with the same shares of labels where each label is there twice."""
+def _parts(
+    args: argparse.Namespace, y: NDArray[Any], groups: NDArray[np.int64] | None, *, regression: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The rows to train on, and those kept apart: whole groups, else with the same shares of labels, if each is there twice."""
     kept = SETTINGS.split if args.split is None else args.split
     counts = pd.Series(y).value_counts()
     if not 0 < round(kept * len(y)) < len(y):
         raise InvalidInputError(f"--split {kept:g} of {len(y)} examples leaves a part empty; give more examples, or --held-out")
+    if groups is not None:
+        return part_of(len(y), kept, groups, args.seed)
     by = None if regression or counts.min() < 2 or round(kept * len(y)) < len(counts) else y
     rows, apart = train_test_split(np.arange(len(y)), test_size=kept, random_state=args.seed, stratify=by)
     return np.sort(rows), np.sort(apart)

@@ -140,7 +140,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
     model = read_model_file(args)
     boosted = adds_up(model)
     if boosted:
-        check_boosted_options(args, "confidence limit max_error proof")
+        check_boosted_options(args, "confidence groups limit max_error proof")
     with errors_naming("--out"):
         check_ending(model, outs[0])
     tables = reserve(args, "path_csv", ".csv")
@@ -261,7 +261,8 @@ def choose_pruning(
         judged = ReadForest.of(instance.forest).under_costs(mistake_costs(args.mistakes, instance.model.ensemble.classes))
         with errors_naming("--max-error"):
             confidence = args.confidence or SETTINGS.confidence
-            pruning, promise = pruning_for_error(path.problem, judged, instance.data.y, args.max_error, confidence)
+            goal = args.max_error, confidence
+            pruning, promise = pruning_for_error(path.problem, judged, instance.data.y, *goal, groups=instance.data.group_numbers)
         return pruning, None, promise
     if limits_of(args) is None:
         return path.at_lam(args.lam), None, None
@@ -303,10 +304,10 @@ def _pruned_forest(
     pruning, solution, certified = choose_pruning(args, path, instance)
     promise = certified if isinstance(certified, Promise) else None
     apart = args.error_data is None or not same_file(args.error_data, args.data)
-    row, labels = row_of(path, pruning), instance.data.y
+    row, labels, groups = row_of(path, pruning), instance.data.y, instance.data.group_numbers
     saved = apply_pruning(pruning, model)
     trained_on = rows_in_training(model, instance.data)
-    answer = PrunedForest(saved, pruning, path, row, solution, None, model, labels, apart, trained_on, promise)
+    answer = PrunedForest(saved, pruning, path, row, solution, None, model, labels, apart, trained_on, promise, groups)
     lam, above = None if row is None else float(path.lam[row]), np.flatnonzero(path.cost > pruning.cost)
     dearer = path[above[-1]] if above.size else None
     record = instance.record(args) | {"breakpoints": len(path), "unpruned": unpruned, "pruned": pruning}
@@ -333,7 +334,8 @@ def _pruned_forest(
 
     def change(rows: Examples) -> HeldOutChange:
         on = problem if rows is instance.data else on_other_rows(problem, rows.X, rows.weights)
-        return held_out_change(on, pruning.kept, model, rows.y, SETTINGS.confidence, args.limit or (), args.positive)
+        judged: Any = SETTINGS.confidence, args.limit or (), args.positive, rows.group_numbers
+        return held_out_change(on, pruning.kept, model, rows.y, *judged)
 
     def picture(rows: Examples) -> Any:
         return package("prunemodels.plots").plot_tradeoff(path, held_out=_along(path, rows), chosen=pruning)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
@@ -27,6 +28,7 @@ from prunemodels.models.costs import Costs, column_prices
 from prunemodels.models.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, stores_errors
 from prunemodels.models.forests.problems import problem_of
 from prunemodels.models.forests.reading import ReadForest, tree_views
+from prunemodels.models.groups import group_numbers
 from prunemodels.models.labelled_samples import Sample, other_sample, rows_to_predict, split, training_sample
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import Rule
@@ -85,6 +87,7 @@ class _BudgetPrunedForest(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # typ
         X_valid: Any = None,
         y_valid: Any = None,
         sample_weight_valid: ArrayLike | None = None,
+        groups: Any = None,
     ) -> Self:
         """Grow a forest, compute all its optimal prunings, and keep one.
 
@@ -99,6 +102,8 @@ class _BudgetPrunedForest(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # typ
             and for ``errors="validation"``.
         sample_weight_valid
             weights of the validation examples.
+        groups
+            shape (N,): the group of each training example, such as the patient of a visit; none is in both parts.
 
         Returns
         -------
@@ -116,7 +121,7 @@ class _BudgetPrunedForest(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # typ
                 "without budget and lam the choice needs labelled examples that the forest was not trained on: set "
                 "validation_fraction, or give X_valid and y_valid"
             )
-        sample = training_sample(self, X, y, sample_weight)
+        sample = replace(training_sample(self, X, y, sample_weight), group=group_numbers(groups, X))
         costs = 1 if self.costs is None else self.costs
         column_prices(costs, self.n_features_in_, getattr(self, "feature_names_in_", None), evaluation_cost=self.evaluation_cost)
         if self.misclassification_costs is not None:

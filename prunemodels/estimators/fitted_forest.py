@@ -7,7 +7,7 @@ budget is one limit, of the mean cost.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Self, overload
 
@@ -27,6 +27,7 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import Errors, Given
 from prunemodels.models.forests.problems import problem_of, pruned_copy
 from prunemodels.models.forests.reading import ReadForest
+from prunemodels.models.groups import group_numbers
 from prunemodels.points import Rule
 from solvers import pruning_path
 from solvers.within.call import Method
@@ -63,6 +64,7 @@ def prune_forest(
     misclassification_costs: ArrayLike | None = None,
     X_certify: Any = None,
     y_certify: Any = None,
+    groups: Any = None,
 ) -> PrunedForest | tuple[PrunedForest, ...]:
     """Prune a fitted forest: within a budget or other limits, at a lambda, up to an increase of the error, or by a rule.
 
@@ -112,6 +114,9 @@ def prune_forest(
         ``evaluate``, are then mean misclassification costs.
     X_certify, y_certify
         examples that test `max_error` in place of a half of X_valid.
+    groups
+        shape (N,): the group of each validation example, such as the patient of a visit. Intervals count groups; with
+        `max_error` no group is in both halves.
 
     Raises
     ------
@@ -147,22 +152,25 @@ def prune_forest(
     settings: dict[str, Any] = {"costs": costs, "errors": errors, "sample_weight": sample_weight}
     settings["evaluation_cost"] = evaluation_cost
     read = ReadForest.of(forest).under_costs(misclassification_costs)
-    problem = problem_of(read, X_valid, **settings)
+    problem, numbers = problem_of(read, X_valid, **settings), group_numbers(groups, X_valid)
     if max_error is not None:
         if on_validation and X_certify is None:
             raise InvalidInputError("errors is 'validation', whose labels max_error would test; give X_certify and y_certify too")
-        pruning, promise = pruning_for_error(problem, read, y_valid, max_error, confidence, X_certify, y_certify)
+        pruning, promise = pruning_for_error(problem, read, y_valid, max_error, confidence, X_certify, y_certify, numbers)
         pruned = pruned_copy(read, pruning)
-        return PrunedForest(pruned, pruning, None, None, None, None, forest, y_valid, held_out=False, promise=promise)
+        result = PrunedForest(pruned, pruning, None, None, None, None, forest, y_valid, held_out=False, promise=promise)
+        return replace(result, groups=numbers)
     if goal.limits and not several:
         # without the path, only the part of it that is needed is computed
         solution = solve_limits(problem, goal.limits, method=method, time_limit=time_limit, progress=None)
         pruned = pruned_copy(read, solution.pruning)
-        return PrunedForest(pruned, solution.pruning, None, None, solution, None, forest, y_valid, not on_validation)
+        result = PrunedForest(pruned, solution.pruning, None, None, solution, None, forest, y_valid, not on_validation)
+        return replace(result, groups=numbers)
     valid = X_valid, y_valid, sample_weight
     path = pruning_path(problem, progress=None)
-    found = tuple(prune_by(one, read, path, *valid, held_out=not on_validation) for one in goals)
-    return found if several else found[0]
+    found = [prune_by(one, read, path, *valid, held_out=not on_validation) for one in goals]
+    results = tuple(replace(one, groups=numbers) for one in found)
+    return results if several else results[0]
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from formulations.shown import Card, Shown, is_rate
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.evaluation.tradeoffs import BudgetTradeoff, budget_tradeoff
+from prunemodels.models.groups import group_numbers
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import SAME_POINT
 from prunemodels.statements.change import HeldOutChange, small_increase
@@ -70,6 +71,8 @@ class PrunedForest(Shown, HoldsModel):
         whether these labels had no part in the pruning: neither in the errors that were minimised, nor in the choice.
     in_training
         how many of the validation examples the forest was trained on; None where that is not known.
+    groups
+        the groups of the validation examples as numbers, which intervals count; None: each example stands for itself.
     promise
         the error that was promised, and how it was tested; None without `max_error`.
 
@@ -97,6 +100,7 @@ class PrunedForest(Shown, HoldsModel):
     held_out: bool = True
     in_training: int | None = 0
     promise: Promise | None = None
+    groups: NDArray[np.int64] | None = None
 
     @property
     def problem(self) -> PruningProblem:
@@ -124,7 +128,7 @@ class PrunedForest(Shown, HoldsModel):
 
         Cost and uses are those that were limited. Errors are held-out errors unless the labels were used to choose or to prune.
         """
-        return None if self.labels is None else self._change(self.problem, self.labels, 0.95, self._limits)
+        return None if self.labels is None else self._change(self.problem, self.labels, 0.95, self._limits, self.groups)
 
     @checked
     def evaluate(
@@ -135,6 +139,7 @@ class PrunedForest(Shown, HoldsModel):
         sample_weight: ArrayLike | None = None,
         confidence: Share = 0.95,
         limits: Sequence[Limit] | None = None,
+        groups: Any = None,
     ) -> HeldOutChange:
         """Cost, use of limits and error on examples that played no part in training, pruning or choosing, with intervals.
 
@@ -149,6 +154,8 @@ class PrunedForest(Shown, HoldsModel):
         limits
             whose use is told. Default: those that the pruning keeps to, without those of a mask of the cost sample's rows, which
             says nothing of others: give these with a mask of X.
+        groups
+            shape (N,): the group of each example, such as the patient of a visit; intervals then count groups.
 
         Returns
         -------
@@ -161,7 +168,7 @@ class PrunedForest(Shown, HoldsModel):
             for examples or labels that do not fit the forest.
         """
         told = transferable(self._limits) if limits is None else limits
-        return self._change(on_other_rows(self.problem, X, sample_weight), y, confidence, told)
+        return self._change(on_other_rows(self.problem, X, sample_weight), y, confidence, told, group_numbers(groups, X))
 
     @checked
     def tradeoff(
@@ -288,8 +295,10 @@ class PrunedForest(Shown, HoldsModel):
         given = () if self.solution is None else self.solution.limits
         return tuple(limit for limit in given if not limit.is_plain)
 
-    def _change(self, problem: PruningProblem, y: Any, confidence: float, limits: Sequence[Limit]) -> HeldOutChange:
-        return held_out_change(problem, self.pruning.kept, self._before(), y, confidence, limits)
+    def _change(
+        self, problem: PruningProblem, y: Any, confidence: float, limits: Sequence[Limit], groups: Any = None
+    ) -> HeldOutChange:
+        return held_out_change(problem, self.pruning.kept, self._before(), y, confidence, limits, groups=groups)
 
     def _card(self) -> Card:
         before = Pruning.unpruned(self.problem)

@@ -24,6 +24,7 @@ from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.models.forests.labels import forest_losses
 from prunemodels.models.forests.problems import pruned_copy
 from prunemodels.models.forests.reading import ReadForest
+from prunemodels.models.groups import over_groups, part_of, repeated
 from prunemodels.statements.mean_bounds import BoundMethod, unequal
 from prunemodels.statements.promises import Draws, Promise, check_enough, check_max_error, last_kept
 from solvers import pruning_path
@@ -37,12 +38,14 @@ def pruning_for_error(
     confidence: float,
     X_certify: Any = None,
     y_certify: Any = None,
+    groups: NDArray[np.int64] | None = None,
 ) -> tuple[Pruning, Promise]:
     """The pruning, and how its error was tested.
 
     `y`: labels of all rows of ``problem.X``. One half of the cost sample, drawn at random, certifies, unless `X_certify` and
     `y_certify` are given. A loss that has no bound counts at most as the largest that the unpruned forest, or its single leaves,
-    have on the choosing rows.
+    have on the choosing rows. `groups`, of the rows of ``problem.X``: no group is in both halves, and what is promised is the
+    mean over groups of the mean error in each.
     """
     loss, rng, usage = problem.ensemble.loss, np.random.default_rng(0), problem.usage
     shares = loss.name == "zero_one"
@@ -55,10 +58,12 @@ def pruning_for_error(
     labels, X = np.asarray(y), problem.X if hasattr(problem.X, "shape") else np.asarray(problem.X)
     choosing, chosen_y, name = problem, labels[usage.rows], "X_certify"
     if X_certify is None:
-        choose, certify = (usage.rows[part] for part in halves(problem, 0.5, rng))
+        both = halves(problem, 0.5, rng) if groups is None else part_of(usage.n_rows, 0.5, groups[usage.rows], 0)
+        choose, certify = (usage.rows[part] for part in both)
+        groups = None if groups is None else repeated(groups[certify])
         choosing, chosen_y, name = on_other_rows(problem, _safe_indexing(X, choose)), labels[choose], "a half of X_valid"
         X_certify, y_certify = _safe_indexing(X, certify), labels[certify]
-    n = len(np.asarray(y_certify))
+    n = len(np.asarray(y_certify)) if groups is None else np.unique(groups).size
     order = rng.permutation(n)
     if shares:
         check_enough(n, max_error, confidence, name)
@@ -75,9 +80,12 @@ def pruning_for_error(
 
     def candidates() -> Iterator[tuple[Pruning, Draws]]:
         for k in spread(len(path), PARAMS.promised_rows):
-            yield path[k], Draws(np.minimum(losses(path[k], X_certify, y_certify), largest)[order], largest)
+            lost = np.minimum(losses(path[k], X_certify, y_certify), largest)
+            if groups is not None:
+                (lost,), _ = over_groups([lost], np.ones(len(lost)), groups)
+            yield path[k], Draws(lost[order], largest)
 
-    bound: BoundMethod = "exact" if shares else "betting"
+    bound: BoundMethod = "exact" if shares and groups is None else "betting"
     kept = last_kept(candidates(), max_error, confidence, bound)
     if kept.answer is None:
         raise InvalidInputError(

@@ -278,19 +278,26 @@ def held_out_change(
     confidence: float,
     limits: Sequence[Limit] = (),
     positive: Any = None,
+    groups: NDArray[np.int64] | None = None,
 ) -> HeldOutChange:
     """`held_out_changes` of one pruning, and what it uses of limits."""
-    found = held_out_changes(problem, [kept], forest, y, confidence, positive)[0]
+    found = held_out_changes(problem, [kept], forest, y, confidence, positive, groups)[0]
     return replace(found, uses=limit_uses(problem.usage, kept, limits, confidence))
 
 
 def held_out_changes(
-    problem: PruningProblem, kept: Sequence[NDArray[np.bool_]], forest: Any, y: Any, confidence: float, positive: Any = None
+    problem: PruningProblem,
+    kept: Sequence[NDArray[np.bool_]],
+    forest: Any,
+    y: Any,
+    confidence: float,
+    positive: Any = None,
+    groups: NDArray[np.int64] | None = None,
 ) -> list[HeldOutChange]:
     """Measure prunings on a problem whose cost sample are the held-out examples, y the labels of all rows of ``problem.X``.
 
     `forest` is the one before pruning, and the same examples judge both, so that differences are paired. `positive`: the class
-    to be found, see `prunemodels.statements.by_class`.
+    to be found, see `prunemodels.statements.by_class`. `groups`: of all rows; intervals count them.
     """
     loss, usage, classes = problem.ensemble.loss, problem.usage, problem.ensemble.classes
 
@@ -300,10 +307,10 @@ def held_out_changes(
         return SampleCost.of(usage, kept), losses[usage.rows], said[usage.rows]
 
     paid_before, lost_before, said_before = seen(forest, problem.ensemble.is_split)
-    truth, found = np.asarray(y)[usage.rows], []
+    truth, found, groups = np.asarray(y)[usage.rows], [], None if groups is None else groups[usage.rows]
     for k in kept:
         paid, lost, said = seen(apply_pruning(Pruning(problem, k), forest), k)
-        judged = by_class(classes, truth, (said_before, said), usage.weights, confidence, positive)
+        judged = by_class(classes, truth, (said_before, said), usage.weights, confidence, positive, groups=groups)
         pairs = (paid_before, paid), (lost_before, lost)
-        found.append(change_of(*pairs, usage.weights, confidence, loss=loss, classes=judged))
+        found.append(change_of(*pairs, usage.weights, confidence, loss=loss, classes=judged, groups=groups))
     return found

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array, column_o
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import in_order_of
 from formulations.sparse_arrays import without_duplicates
+from prunemodels.models.groups import part_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,7 @@ class Sample:
     weight: NDArray[np.float64] | None
     # int64: the positions of the examples among those that the user gave; None: these are all of them.
     place: NDArray[np.int64] | None = None
+    group: NDArray[np.int64] | None = None  # the group of each example, see `prunemodels.models.groups`
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -48,7 +50,8 @@ class Sample:
         """Some of the examples."""
         X = self.X.iloc[rows] if isinstance(self.X, pd.DataFrame) else self.X[rows]
         y, weight = (None if v is None else v[rows] for v in (self.y, self.weight))
-        return Sample(X, y, weight, rows if self.place is None else self.place[rows])
+        place, group = rows if self.place is None else self.place[rows], None if self.group is None else self.group[rows]
+        return Sample(X, y, weight, place, group)
 
     def of_weight(self) -> Sample:
         """The sample without its examples of weight 0."""
@@ -128,7 +131,7 @@ def weights_of(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
 def split(
     sample: Sample, fraction: float, rng: np.random.RandomState, strata: NDArray[Any] | None = None
 ) -> tuple[Sample, Sample]:
-    """Training and validation examples, drawn at random.
+    """Training and validation examples, drawn at random; of a sample in groups by groups alone.
 
     Each stratum, by default all examples, gives the same fraction to validation, and keeps at least one to train on.
     """
@@ -137,6 +140,9 @@ def split(
             f"validation_fraction is {fraction!r}; give a number between 0 and 1, or None: the training rows are the cost sample"
         )
     n = len(sample)
+    if sample.group is not None:
+        rows, apart = part_of(n, fraction, sample.group, int(rng.randint(np.iinfo(np.int32).max)))
+        return sample.take(rows), sample.take(apart)
     stratum = np.zeros(n, dtype=np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
     valid = np.zeros(n, dtype=bool)
     for c in range(int(stratum.max()) + 1):

@@ -267,8 +267,16 @@ def counted_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, 
     return rows, truth[counted], weights[counted]
 
 
-def judged_on(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confidence: float, positive: Any) -> OnRows:
-    """Evaluate the cascade on the rows."""
+def judged_on(
+    cascade: Cascade,
+    X: Any,
+    y: NDArray[Any],
+    weights: Floats,
+    confidence: float,
+    positive: Any,
+    groups: NDArray[np.int64] | None = None,
+) -> OnRows:
+    """Evaluate the cascade on the rows; with groups intervals count these."""
     stops = stops_of(cascade, X, y, sample_weight=weights, unpriced=True)
     seen, policy = stops.evaluation, cascade.policy_
     once, classes = seen.table.once, seen.path.stages.classes
@@ -279,8 +287,8 @@ def judged_on(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confid
         own = classes[predicted_classes(seen.table.value, policy.by)[seen.stages(policy), np.arange(seen.n)]]
         said, known = (classes[predicted_classes(seen.last, policy.by)], own), (stops.by_last, stops.bought)
         answers = [Answers(a, p.rows, k if stops.items.n_items else None) for a, p, k in zip(said, paid, known, strict=True)]
-    judged = by_class(classes, y, [answer.said for answer in answers], weights, confidence, positive)
-    change = change_of(paid, losses, weights, confidence, loss=seen.path.by, classes=judged)
+    judged = by_class(classes, y, [answer.said for answer in answers], weights, confidence, positive, groups=groups)
+    change = change_of(paid, losses, weights, confidence, loss=seen.path.by, classes=judged, groups=groups)
     return OnRows(stops, change, stage_figures(seen, policy), payers(classes, y, weights, answers, stops.items, positive))
 
 

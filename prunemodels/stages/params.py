@@ -41,6 +41,11 @@ class StageParams:
     expected_pairs: float = 2.5  # dense: so many equal pairs were to be expected by chance
     sparse: float = 100.0  # sparse: the middle half is so many times wider than there are rows
     own_share: float = 0.9  # words and whole numbers are identifiers if more than this share of the rows has its own
+    # Columns that say which rows belong together: a value stands in 2 to 20 rows on average, and the median of the other columns
+    # varies within its rows by less than this share of its variance.
+    least_groups: float = 0.05
+    most_groups: float = 0.5
+    nearly_equal: float = 0.5
 
 
 PARAMS = StageParams()

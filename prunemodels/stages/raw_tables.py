@@ -108,6 +108,27 @@ def _told_apart(numbers: NDArray[np.float64]) -> bool:
     return bool(sparse or n * n / (8 * width) >= PARAMS.expected_pairs)
 
 
+def group_columns(table: pd.DataFrame) -> list[str]:
+    """The columns that may say which rows belong together, as a patient's number on visits does: words or whole numbers that
+    repeat a few times each, and whose rows are nearly equal in most of the other columns of numbers.
+    """
+    numbers = {name: as_floats(column) for name, column in table.items() if kind_of(column, name) == "number"}
+    found = []
+    for name, column in table.items():
+        kind, different = kind_of(column, name), column.nunique()
+        whole = kind == "number" and bool((numbers[name] == np.rint(numbers[name])).all())
+        if different < PARAMS.fewest_to_judge or not (whole or kind == "category"):
+            continue
+        if not PARAMS.least_groups * len(column) <= different <= PARAMS.most_groups * len(column):
+            continue
+        others = pd.DataFrame({other: values for other, values in numbers.items() if other != name})
+        within = others - others.groupby(column.to_numpy()).transform("mean")
+        spread = (within.var() / others.var()).dropna()
+        if spread.size and float(spread.median()) < PARAMS.nearly_equal:
+            found.append(str(name))
+    return found
+
+
 def codes(table: pd.DataFrame) -> list[tuple[str, float, int]]:
     """Columns of numbers that seem to hold a code for missing values, with the code and its number of rows.
 

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
-from sklearn.model_selection import KFold
 
 from formulations.instance.tree_loss import TreeLoss
+from prunemodels.models.groups import folds_of
 from prunemodels.stages.judging import WRONG, is_better
 from prunemodels.stages.params import PARAMS
 from prunemodels.stages.stages import StageOutput, StageTable
@@ -63,18 +63,23 @@ def stack_inputs(value: Floats) -> Floats:
 
 
 def learn_stack(
-    table: StageTable, truth: NDArray[Any], weights: Floats, rng: np.random.RandomState, by: TreeLoss = WRONG
+    table: StageTable,
+    truth: NDArray[Any],
+    weights: Floats,
+    rng: np.random.RandomState,
+    by: TreeLoss = WRONG,
+    groups: NDArray[np.int64] | None = None,
 ) -> tuple[Stack, StageTable]:
     """A stack, and a table of combined outputs, in which each row's output comes from a stack that was learned without this row.
 
     `table`: the stages' own outputs for rows that they were not trained on. `truth`: shape (N,): class numbers, or targets.
-    `weights`: shape (N,), > 0: of the rows. `by`: what is lost must not rise.
+    `weights`: shape (N,), > 0: of the rows. `by`: what is lost must not rise. `groups`: shape (N,): rows of one group are learned
+    from together, or not at all.
     """
     inputs, value = stack_inputs(table.value), table.value.copy()
     S, n, K = inputs.shape
     weight, base, stacked = np.eye(S), np.zeros((S, K)), np.zeros(S, dtype=bool)
-    folds = KFold(min(PARAMS.stack_folds, n), shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
-    parts = list(folds.split(np.arange(n)))
+    parts = folds_of(n, PARAMS.stack_folds, groups, rng.randint(np.iinfo(np.int32).max))
     for s in range(1, S):
         combined = np.empty((n, K))
         for train, held_out in parts:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.shown import Card, Shown
+from prunemodels.models.groups import over_groups, repeated
 from prunemodels.statements.mean_bounds import MeanInterval, paired_share_interval, share_interval
 from prunemodels.statements.wording import MINUS, MOST_NAMES, POINTS, count, interval, share
 
@@ -204,26 +205,34 @@ def by_class(
     confidence: float,
     positive: Any = None,
     names: tuple[str, str] = NAMES,
+    groups: NDArray[np.int64] | None = None,
 ) -> ByClass | None:
     """Judge the labels that one model, or one before and one after, said of examples of positive weight; None for numbers.
 
     `classes` are the labels that the models know, None where they predict numbers. A positive class that they do not know, or
-    that no example or every one has, is refused.
+    that no example or every one has, is refused. `groups`: shape (N,): intervals count groups, see `prunemodels.models.groups`.
     """
     if classes is None:
         if positive is not None:
             raise InvalidInputError(f"positive is {positive!r}, and the model predicts numbers; leave it out")
         return None
-    labels = [str(label) for label in classes.tolist()]
+    labels, groups = [str(label) for label in classes.tolist()], repeated(groups)
+
+    def over(x: Floats, at: Flags) -> tuple[Floats, Floats]:
+        """The values, or the means of groups, of some examples, and their weights."""
+        if groups is None:
+            return x[at], weights[at]
+        (means,), total = over_groups([x[at]], weights[at], groups[at])
+        return means, total
 
     def rate(hits: Flags, at: Flags) -> Rate:
-        found = share_interval(hits[at].astype(np.float64), weights[at], confidence)
+        found = share_interval(*over(hits.astype(np.float64), at), confidence)
         return Rate(int(hits[at].sum()), int(at.sum()), found.mean, found.low, found.high)
 
     def found(name: str, right: Sequence[Flags], at: Flags) -> Found:
         change = None
         if len(right) > 1:
-            change = paired_share_interval(right[1][at].astype(np.float64) - right[0][at], weights[at], confidence)
+            change = paired_share_interval(*over(right[1].astype(np.float64) - right[0], at), confidence)
         return Found(name, tuple(rate(hits, at) for hits in right), change)
 
     members = [truth == label for label in classes]

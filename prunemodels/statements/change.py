@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from formulations.instance.tree_loss import TreeLoss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, is_rate
+from prunemodels.models.groups import over_groups, repeated
 from prunemodels.statements.by_class import NAMES, ByClass
 from prunemodels.statements.mean_bounds import (
     Effective,
@@ -61,6 +62,8 @@ class HeldOutChange(Shown, Effective):
         what both say class by class; None for numbers.
     names
         what the two models are called.
+    n_groups
+        number of groups of examples that intervals count; None where each example stands for itself.
 
     Examples
     --------
@@ -86,6 +89,16 @@ class HeldOutChange(Shown, Effective):
     uses: tuple[LimitUse, ...] = ()
     classes: ByClass | None = None
     names: tuple[str, str] = NAMES
+    n_groups: int | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What intervals count, where they do not count examples, and whether they can be trusted."""
+        if self.n_groups is None:
+            return super().warnings
+        return (
+            f"Intervals count {self.n_groups:,} groups of examples, by size worth {self.n_effective:,.3g}, as one draw each.",
+        )
 
     @property
     def task(self) -> str:
@@ -235,13 +248,24 @@ def change_of(
     loss: TreeLoss,
     classes: ByClass | None = None,
     names: tuple[str, str] = NAMES,
+    groups: NDArray[np.int64] | None = None,
 ) -> HeldOutChange:
-    """Compare costs and losses of two models on the same examples of positive weight; pairs are in the order before, after."""
+    """Compare costs and losses of two models on the same examples of positive weight; pairs are in the order before, after.
+
+    `groups`: shape (N,): intervals count groups, see `prunemodels.models.groups`.
+    """
+    groups = repeated(groups)
     classification = loss.name in ("zero_one", "misclassification_costs")
     before, after = paid
     l_before, l_after = losses
+    counted = (int((l_after > l_before).sum()), int((l_after < l_before).sum())) if classification else (None, None)
+    n = len(weights)
+    if groups is not None:
+        (c_before, c_after, l_before, l_after), weights = over_groups((before.rows, after.rows, *losses), weights, groups)
+        before, after = replace(before, rows=c_before), replace(after, rows=c_after)
+
     return HeldOutChange(
-        n=len(weights),
+        n=n,
         n_effective=effective_rows(weights),
         confidence=confidence,
         cost_before=before.mean(weights, confidence),
@@ -250,9 +274,10 @@ def change_of(
         error_before=error_interval(l_before, loss, confidence, "t", weights),
         error_after=error_interval(l_after, loss, confidence, "t", weights),
         increase=(paired_share_interval if loss.name == "zero_one" else paired_interval)(l_after - l_before, weights, confidence),
-        broken=int((l_after > l_before).sum()) if classification else None,
-        mended=int((l_after < l_before).sum()) if classification else None,
+        broken=counted[0],
+        mended=counted[1],
         measure=loss.measure,
         classes=classes,
         names=names,
+        n_groups=None if groups is None else len(weights),
     )

@@ -242,7 +242,7 @@ def _check(x: NDArray[np.float64], largest: float, method: BoundMethod, weights:
 
 
 def share_interval(hits: NDArray[Any], weights: NDArray[np.float64], confidence: float) -> MeanInterval:
-    """The share of draws that are 1, of draws that are 0 or 1, with its exact interval."""
+    """The share of draws that are 1, of draws that are 0 or 1, with its exact interval; of shares of groups one that is wider."""
     share, n_effective = _mean(hits, unequal(weights)), effective_rows(weights)
     low, high = _exact_ends(share, n_effective, confidence)
     error = standard_error(hits, weights) if len(hits) > 1 else math.nan
@@ -273,9 +273,9 @@ def ends_along(
 
 
 def paired_share_interval(d: NDArray[np.float64], weights: NDArray[np.float64], confidence: float) -> MeanInterval:
-    """The mean of differences that are -1, 0 or 1, with the interval (8)."""
+    """The mean of differences that are -1, 0 or 1, or means of such in groups, with the interval (8)."""
     n = effective_rows(weights)
-    worse, better = (_mean((d == sign).astype(np.float64), unequal(weights)) for sign in (1, -1))
+    worse, better = (_mean(np.maximum(sign * d, 0.0), unequal(weights)) for sign in (1, -1))
     (worse_low, worse_high), (better_low, better_high) = (_exact_ends(share, n, confidence) for share in (worse, better))
     both_possible = worse < 1 and better < 1
     r = -math.sqrt(worse * better / ((1 - worse) * (1 - better))) if both_possible else 0.0
