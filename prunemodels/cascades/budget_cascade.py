@@ -262,8 +262,9 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     n_jobs
         number of stages that are fitted at the same time.
     checkpoint
-        a file that stores the search for sets. A fit that was interrupted continues from it if it is called again with the same
-        examples and settings. This needs an int as `random_state`. The file stays after the fit.
+        a file that stores the search for sets; fitted stages are kept beside it, in the folder ``checkpoint.stages``, as pickles:
+        name a place that only you write to. A fit that was interrupted continues from there if it is called again with the same
+        examples and settings, and gives the same object. This needs an int as `random_state`. Both stay after the fit.
     random_state
         for divisions and shuffling, and for an estimator that has none of its own.
     verbose

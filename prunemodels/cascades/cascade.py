@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Integral
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +25,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import in_order_of
 from formulations.instance.tree_loss import TreeLoss
+from formulations.long_steps import interruption_as_error
 from prunemodels.cascades.choosing import chosen, promised
 from prunemodels.cascades.exit_path import Choice, ExitPath, check_learning, learn_exit_path, weights_to_learn
 from prunemodels.cascades.fitting import (
@@ -33,6 +38,7 @@ from prunemodels.cascades.fitting import (
     judged_stages,
     without_weight_zero,
 )
+from prunemodels.cascades.kept_stages import KeptStages
 from prunemodels.cascades.learning import ExitSample
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import column_prices
@@ -139,6 +145,10 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         rng = check_random_state(self.random_state)
         stages = getattr(self, "stages", None)
         if isinstance(stages, Stages):
+            if self.checkpoint is not None:
+                raise InvalidInputError(
+                    "checkpoint is for stages that the cascade fits, and these are fitted already; leave it out"
+                )
             if self.max_cost is not None:
                 raise InvalidInputError("max_cost is for stages that the cascade fits; give unfitted ones, or leave it out")
             rows = self._for_fitted(stages, X, y, sample_weight)
@@ -153,9 +163,28 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
         seed = int(rng.randint(np.iinfo(np.int32).max))
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, groups_valid, rng)
-        training = Training((), sample, held_out, items, classes, seed, self.n_jobs, by)
-        with in_one_thread_if_small(len(sample) * self.n_features_in_):
+        kept, then = self._kept(sample, held_out, classes, seed)
+        training = Training((), sample, held_out, items, classes, seed, self.n_jobs, by, kept)
+        with (
+            interruption_as_error("while fitting the cascade", then),
+            nullcontext() if kept is None else kept.opened(),
+            in_one_thread_if_small(len(sample) * self.n_features_in_),
+        ):
             return self._choose(self._chains(training, rng), rng, by, apart)
+
+    def _kept(self, sample: Sample, held_out: Any, classes: Any, seed: int) -> tuple[KeptStages | None, str]:
+        """Where fitted stages are kept, and what is so after an interruption."""
+        place = self.checkpoint
+        if place is None:
+            return None, "nothing was kept; with a checkpoint the same call goes on from there"
+        if not isinstance(self.random_state, Integral):
+            raise InvalidInputError(
+                f"checkpoint is {os.fspath(place)!r}, and random_state is {self.random_state!r}: another call would draw other "
+                "rows, and find nothing that it can use; give an int as random_state"
+            )
+        models = [(type(model), model.get_params()) for model in self._estimators()]
+        kept = KeptStages.beside(Path(place), sample, held_out, classes, seed, models)
+        return kept, f"the same call goes on from {place} and {kept.folder}"
 
     def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
         """Fit the stages; the sequences of them that policies are learned for."""

@@ -33,7 +33,6 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -41,7 +40,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.routing import n_examples
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.elimination import ItemSet, SetSearch, eliminate
-from prunemodels.cascades.fitting import Judged, StagePlan, Training, chain_of, fit_stage, judged_fold
+from prunemodels.cascades.fitting import Judged, StagePlan, Training, chain_of, fit_models, judged_fold
 from prunemodels.cascades.learning import judged_losses
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
@@ -200,8 +199,8 @@ def with_regions(
         rows = train.take(np.flatnonzero(at_train == r)), judged.rows.take(np.flatnonzero(at_held_out == r))
         sets.append(_sets_of(stages, fork, start, limits, rows, training, model))
     different = {s.features.tobytes(): s.features for chain in sets for s in chain}
-    jobs = (delayed(fit_stage)(StagePlan(model, columns), train, classes, seed, 0) for columns in different.values())
-    fitted = dict(zip(different, Parallel(n_jobs=training.n_jobs)(jobs), strict=True))
+    plans = [StagePlan(model, columns) for columns in different.values()]
+    fitted = dict(zip(different, fit_models(training, plans, train), strict=True))
     models, features = list(stages.models), list(stages.features)
     for k, s in enumerate(between):
         own = [chain[k].features for chain in sets]

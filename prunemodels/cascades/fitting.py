@@ -23,7 +23,9 @@ from threadpoolctl import threadpool_limits
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.tree_loss import TreeLoss
+from formulations.stored_arrays import fingerprint
 from prunemodels.cascades.elimination import JudgedFold, constant_of
+from prunemodels.cascades.kept_stages import KeptStages
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.groups import folds_of, part_of
@@ -74,6 +76,7 @@ class Training:
     seed: int  # for stages that have none of their own
     n_jobs: int | None  # stages that are fitted at the same time
     by: TreeLoss = WRONG  # what predictions are judged by
+    kept: KeptStages | None = None  # where fitted stages are kept; None: nowhere
 
 
 AnyStages = TypeVar("AnyStages", bound=Stages)
@@ -208,9 +211,21 @@ def check_kinds(plans: Sequence[StagePlan], classifier: bool) -> None:
 def fit_stages(training: Training, rows: NDArray[np.int64] | None = None) -> SetStages:
     """All stages fitted on some rows of the sample; None: on all."""
     sample = training.sample if rows is None else training.sample.take(rows)
-    plans, classes, seed = training.plans, training.classes, training.seed
-    jobs = (delayed(fit_stage)(plan, sample, classes, seed, s) for s, plan in enumerate(plans))
-    return stages_of(plans, Parallel(n_jobs=training.n_jobs)(jobs), training.items, classes)
+    return stages_of(training.plans, fit_models(training, training.plans, sample), training.items, training.classes)
+
+
+def fit_models(training: Training, plans: Sequence[StagePlan], sample: Sample) -> list[Any]:
+    """The fitted models of some plans; those that are kept in files are not fitted again."""
+    kept, options = training.kept, (sample, training.classes, training.seed)
+    rows = None if kept is None else fingerprint(sample.place if sample.place is not None else len(sample))
+    jobs = (delayed(_fit_or_load)(kept, rows, plan, *options, s) for s, plan in enumerate(plans))
+    return list(Parallel(n_jobs=training.n_jobs)(jobs))
+
+
+def _fit_or_load(kept: KeptStages | None, rows: Any, plan: StagePlan, sample: Sample, classes: Any, seed: int, s: int) -> Any:
+    if kept is None:
+        return fit_stage(plan, sample, classes, seed, s)
+    return kept.fitted((plan.estimator, plan.columns, rows), lambda: fit_stage(plan, sample, classes, seed, s))
 
 
 def judged_stages(training: Training) -> Judged[SetStages]:

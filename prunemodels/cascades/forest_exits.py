@@ -8,6 +8,7 @@ first.                                                                          
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -71,6 +72,7 @@ class _Cascade(Cascade):
         doubt: Doubts = "auto",
         n_levels: int = PARAMS.levels,
         n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.stages = stages
@@ -89,6 +91,7 @@ class _Cascade(Cascade):
         self.doubt = doubt
         self.n_levels = n_levels
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.random_state = random_state
 
     def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
@@ -156,6 +159,8 @@ class CascadeClassifier(CascadeClasses, _Cascade):
         `prunemodels.exit_path`.
     n_jobs
         number of stages that are fitted at the same time.
+    checkpoint
+        the folder ``checkpoint.stages`` keeps fitted stages, as of `BudgetCascadeClassifier`.
     random_state
         for the folds, and for stages that have none of their own.
 

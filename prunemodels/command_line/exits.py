@@ -93,7 +93,7 @@ def cascade_command(args: argparse.Namespace) -> Summary:
         check_labels_alike(args, table.y, held.y, regression=regression)
         hints_on_rows(same, data)
     options: dict[str, Any] = {"budget": each[0].budget, "n_stages": args.stages, "random_state": SETTINGS.seed}
-    options |= {"max_error": args.max_error, "confidence": args.confidence or SETTINGS.confidence}
+    options |= {"checkpoint": args.checkpoint, "max_error": args.max_error, "confidence": args.confidence or SETTINGS.confidence}
     options |= {"max_cost": args.max_cost, "mistakes": args.mistakes, "loss": args.loss}
     cascade = kind(costs=read_costs(args, data), verbose=int(shows_progress(args)), **options)
     with errors_naming("--data"):
