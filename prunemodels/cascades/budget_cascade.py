@@ -158,7 +158,9 @@ class _BudgetCascade(Cascade):
             needed for needed in search.needs if self._allows(float(each[needed].sum()))
         ]  # else what is too dear hides others
         start = np.logical_or.reduce(able)
-        with tqdm(total=int((items.price > 0).sum()), desc="item sets", unit="item", disable=self.verbose <= 0) as bar:
+        with tqdm(
+            total=int((items.price > 0).sum()), desc="item sets", unit="item", leave=False, disable=self.verbose <= 0
+        ) as bar:
 
             def advance(dropped: int) -> None:
                 bar.update(dropped)

@@ -13,6 +13,7 @@ from pathlib import Path
 from prunemodels.command_line.commands import INPUTS
 from prunemodels.command_line.parsing import greeting, parser, reserve_pictures
 from prunemodels.command_line.process import DONE, ending_signals, prepare_streams, show, status_of
+from prunemodels.command_line.progress import Watch, Where
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,10 +42,11 @@ def _run(args: argparse.Namespace) -> int:
     from prunemodels.files.outputs import OutputFiles
 
     start = time.perf_counter()
+    args.watch = Watch(args.command, _where(args))
     args.told = []  # what was taken for numbers in tables, by those that read them
     outputs = OutputFiles(force=args.force, inputs=_inputs(args))
     try:
-        with outputs as args.outputs:
+        with args.watch, outputs as args.outputs:
             args.pictures = reserve_pictures(args)
             summary = args.run(args)
         summary = replace(summary, written=[*summary.written, *args.pictures], read=args.told)
@@ -54,6 +56,13 @@ def _run(args: argparse.Namespace) -> int:
         stop.files_written = outputs.committed  # type: ignore[attr-defined]
         raise
     return not_shown or int(summary.exit_status)
+
+
+def _where(args: argparse.Namespace) -> Where | None:
+    """Where progress is told: by a program of its own alone, not where Python called `main`."""
+    if args.quiet or args.typed is not None or sys.stderr is None:
+        return None
+    return "terminal" if sys.stderr.isatty() else "pipe"
 
 
 def _inputs(args: argparse.Namespace) -> dict[str, str | Path]:

@@ -29,6 +29,7 @@ from prunemodels.command_line.judge import (
     weights_of,
 )
 from prunemodels.command_line.parsing import errors_naming, refuse
+from prunemodels.command_line.progress import doing
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.evaluate import Evaluation, evaluate
@@ -119,7 +120,7 @@ def _judged(args: argparse.Namespace, file: str, model: TreeModel | Cascade) -> 
     rows = read_examples(args, "--data", model)
     costs = costs_for(args, model, rows, file)
     prices: Any = {"costs": costs, "evaluation_cost": args.evaluation_cost, "sample_weight": rows.weights}
-    with errors_naming("--data"):
+    with errors_naming("--data"), doing(args, f"measuring {file}"):
         found = evaluate(model.model if isinstance(model, TreeModel) else model, rows.X, rows.y, **prices)
     if args.limit and isinstance(model, TreeModel):
         with errors_naming("--limit"):

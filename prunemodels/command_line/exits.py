@@ -44,7 +44,8 @@ from prunemodels.command_line.judge import (
     roles,
     warnings_of,
 )
-from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, refuse, reserve_model, shows_progress
+from prunemodels.command_line.parsing import again, draw_pictures, errors_naming, need, refuse, reserve_model, shows_progress
+from prunemodels.command_line.progress import doing
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.evaluate import item_label
@@ -66,7 +67,7 @@ def exits_command(args: argparse.Namespace) -> Summary:
     if args.max_error is not None:
         instance, apart = _set_apart(instance, args)
     path, data = path_of(args, instance), instance.data
-    with errors_naming("--data"):
+    with errors_naming("--data"), doing(args, "learning when to stop"):
         options: dict[str, Any] = {"n_stages": args.stages, "loss": args.loss, "random_state": SETTINGS.seed}
         exits = exit_path(path, data.X, data.y, sample_weight=data.weights, groups=data.groups, **options)
     if apart is not None:
@@ -96,7 +97,7 @@ def cascade_command(args: argparse.Namespace) -> Summary:
     options |= {"checkpoint": args.checkpoint, "max_error": args.max_error, "confidence": args.confidence or SETTINGS.confidence}
     options |= {"max_cost": args.max_cost, "mistakes": args.mistakes, "loss": args.loss}
     cascade = kind(costs=read_costs(args, data), verbose=int(shows_progress(args)), **options)
-    with errors_naming("--data"):
+    with errors_naming("--data"), doing(args, "choosing sets of features, fitting their models, learning when to stop"):
         cascade.fit(data.X, data.y, sample_weight=data.weights, groups=data.groups)
     held_out = None if held is None else read_examples(args, "--held-out", cascade, table=held)
     hints = hints_on_columns(data.X, args) + hints_on_rows(held_out, data)
@@ -155,7 +156,7 @@ def _finish(
         cascades = [trained if one.budget is None else trained.at_cost(one.budget) for one in each]
     seen: list[OnRows] = []
     if held_out is not None and held_out.y is not None:
-        with errors_naming(f"--held-out {held_out.file}"):
+        with errors_naming(f"--held-out {held_out.file}"), doing(args, f"measuring on {held_out.file}"):
             counted = counted_rows(held_out.X, held_out.y, held_out.weights)
             assert counted is not None
             groups = held_out.group_numbers
@@ -180,10 +181,11 @@ def _finish(
         Line("model", model),
         Line("exits", f"{stages}, {len(path)} optimal policies, learned from {path.n:,} examples"),
     ]
-    report = f"prunemodels report {outs[0]}"
-    report += f" --held-out {args.held_out} --label {args.label}" if seen else ""
+    drop = "budget lam data costs evaluation-cost errors train error-data given-share mistakes max-error confidence"
+    drop += "" if seen else " label weights map-labels ignore decimal positive"
+    page = Path(outs[0]).with_suffix(".html").name
     options: dict[str, Any] = {"written": outs, "ignored": data.ignored, "hints": hints}
-    options["next"] = f"{report} --out report.html"
+    options["next"] = again(args, "report", outs[0], drop, out=page)
     judged: list[OnRows | None] = [*seen] or [None] * len(each)
     found = [_record(one, cascade, on) for one, cascade, on in zip(each, cascades, judged, strict=True)]
     if len(each) == 1:

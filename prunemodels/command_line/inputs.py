@@ -6,6 +6,7 @@ import argparse
 import filecmp
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -29,7 +30,8 @@ from formulations.instance.problem import PruningProblem
 from formulations.shown import probably_meant, row_of
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.cascade_files import holds_cascade, load_cascade
-from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES, errors_naming, option_of, shows_progress
+from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES, agreed, errors_naming, option_of, shows_progress, typed
+from prunemodels.command_line.progress import doing
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import model_name
 from prunemodels.data_files import read_and_tell, read_prices, shown, take_column, take_columns, take_features
@@ -132,7 +134,7 @@ def read_labelled(args: argparse.Namespace, option: str, label: str | None, weig
     """Read the table that an option names; labels are renamed by ``--map-labels``, and columns of ``--ignore`` left out."""
     file = getattr(args, option[2:].replace("-", "_"))
     ignored = args.ignore or ()
-    with errors_naming(option):
+    with errors_naming(option), doing(args, f"reading {file}"):
         table, told = read_and_tell(file, marks_of(args), skip=ignored)
     args.told += told
     y = None if label is None else take_column(table, label, "--label", file)
@@ -190,9 +192,9 @@ def read_examples(
                 f"names; {remedy}"
             )
         features = take_columns(table.X, names, table.file) if words else take_features(table.X, names, table.file)
-    if table.y is not None and isinstance(model, TreeModel):
+    if table.y is not None:
         with errors_naming(f"--label {label}"):
-            _check_labels(table.y, model, kind, table.file)
+            table = replace(table, y=_checked_labels(args, table.y, model, kind, table.file))
     # a forest that was trained without names warns when it is given a table
     X = features if named else features.to_numpy()
     unused = tuple(c for c in table.X.columns if c not in {*names, label, weights, getattr(args, "groups", None)})
@@ -211,24 +213,56 @@ def columns_read(model: TreeModel | Cascade, there: tuple[str, ...]) -> tuple[st
     return "forest" if model.forest is None else "model", model.reads_words, model.n_columns, named
 
 
-def _check_labels(y: NDArray[Any], model: TreeModel, kind: str, file: str) -> None:
-    if model.classes is None:
-        if model.task == "regression" and not np.issubdtype(y.dtype, np.number):
+def _checked_labels(args: argparse.Namespace, y: NDArray[Any], model: TreeModel | Cascade, kind: str, file: str) -> NDArray[Any]:
+    """The labels, if they are those of the model, or renamed where the user agrees to a pairing."""
+    judge = model.stages_ if isinstance(model, Cascade) else model
+    classes, task = judge.classes, judge.task
+    if classes is None:
+        if task == "regression" and not np.issubdtype(y.dtype, np.number):
             raise InvalidInputError(f"{file}: the targets are {y.dtype}, not numbers; the {kind} is a regressor")
         class_numbers(None, y, len(y), entry=lambda i: f"{row_of(file, i)}: the target")
-        return
-    known, there = model.classes.tolist(), sorted(pd.unique(pd.Series(y)).tolist(), key=str)
+        return y
+    counts = pd.Series(y).value_counts()
+    known, there = classes.tolist(), sorted(counts.index.tolist(), key=str)
     foreign = [label for label in there if label not in known]
     if not foreign:
-        return
+        return y
     first = next(k for k, label in enumerate(y.tolist()) if label in foreign)
     message = (
         f"{row_of(file, first)}: {foreign[0]!r} is no label of the model; {file} has {_list(there)}, the model {_list(known)}"
     )
-    if len(there) <= len(known) and len(foreign) == len(there):
-        pairs = ",".join(f"{old}={new}" for old, new in zip(there, known, strict=False))
-        raise InvalidInputError(f"{message}; if they mean the same in this order, add --map-labels {pairs}")
-    raise InvalidInputError(f"{message}; name those that mean the same with --map-labels, or leave such rows out")
+    if len(there) > len(known) or len(foreign) < len(there):
+        raise InvalidInputError(f"{message}; name those that mean the same with --map-labels, or leave such rows out")
+    shares = _class_shares(model)
+    if shares is None:  # in their order
+        paired, why = dict(zip(there, known, strict=False)), "if they mean the same in this order"
+    else:
+        often = [known[k] for k in np.argsort(-shares, kind="stable").tolist()]
+        paired = dict(zip(counts.index.tolist(), often, strict=False))
+        told = ", ".join(
+            f"{old} ({100 * n / len(y):.0f} %) is {new} ({100 * shares[known.index(new)]:.0f} % in training)"
+            for (old, new), n in zip(paired.items(), counts.tolist(), strict=False)
+        )
+        why = f"by how often they come, {told}; if that is so"
+    pairs = {str(old): str(new) for old, new in paired.items()}
+    option = f"--map-labels {shlex.quote(','.join(f'{old}={new}' for old, new in pairs.items()))}"
+    if not agreed(args, f"{message}. {why[0].upper()}{why[1:]}, answer y: the labels are then renamed, as by {option}."):
+        raise InvalidInputError(f"{message}; {why}: {typed(args)} {option}")
+    args.map_labels = pairs
+    return _renamed(y, pairs, file)
+
+
+def _class_shares(model: TreeModel | Cascade) -> NDArray[np.float64] | None:
+    """How often each class came in training; None where a model does not know."""
+    if isinstance(model, Cascade):
+        sample, classes = model.exit_path_.sample, model.stages_.classes
+        truth = getattr(sample, "truth", None)
+        return (
+            None if truth is None or classes is None else np.bincount(truth, sample.weights, len(classes)) / sample.weights.sum()
+        )
+    if model.forest is not None:
+        return None
+    return np.asarray(model.ensemble.value[model.ensemble.roots].mean(axis=0))
 
 
 def _list(labels: list[Any]) -> str:
@@ -386,13 +420,13 @@ def mistake_costs(given: dict[tuple[str, str], float] | None, classes: Any) -> A
 
 def read_model_file(args: argparse.Namespace) -> Any:
     """The model that the first argument names."""
-    with errors_naming("FOREST"):
+    with errors_naming("FOREST"), doing(args, f"reading {args.forest}"):
         return load_forest(args.forest, trust_pickle=args.trust_pickle)
 
 
 def read_any_model(args: argparse.Namespace, file: str, option: str = "FOREST|CASCADE") -> TreeModel | Cascade:
     """The model of a file that an option names, or the cascade with the policy that ``--budget`` chooses."""
-    with errors_naming(option):
+    with errors_naming(option), doing(args, f"reading {file}"):
         if not holds_cascade(file, trust_pickle=args.trust_pickle):
             return tree_model_of(load_forest(file, trust_pickle=args.trust_pickle))
         cascade: Cascade = load_cascade(file, trust_pickle=args.trust_pickle)
@@ -402,7 +436,8 @@ def read_any_model(args: argparse.Namespace, file: str, option: str = "FOREST|CA
 
 def path_of(args: argparse.Namespace, instance: Instance) -> PruningPath:
     """The path of an instance, with progress on a terminal."""
-    return pruning_path(instance.problem, progress=shows_progress(args))
+    with doing(args, "finding all optimal prunings"):
+        return pruning_path(instance.problem, progress=shows_progress(args))
 
 
 def check_held_out_file(args: argparse.Namespace, why: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ from prunemodels.command_line.inputs import (
     hints_on_rows,
     read_labelled,
 )
-from prunemodels.command_line.parsing import errors_naming, reserve, reserve_model
+from prunemodels.command_line.parsing import again, errors_naming, reserve, reserve_model
+from prunemodels.command_line.progress import doing
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import shown, take_any_features
@@ -202,7 +204,7 @@ def train_command(args: argparse.Namespace) -> Summary:
     assert test_y is not None
     check_labels_alike(args, y[rows], test_y, regression=regression)
     model = _unfitted(args, X, regression=regression)
-    with errors_naming("--data"):
+    with errors_naming("--data"), doing(args, "training the model"):
         model.fit(X.iloc[rows], y[rows])
     setattr(model, PRINTS, np.unique(fingerprints(X.iloc[rows])))
     tree_model = tree_model_of(model)
@@ -243,13 +245,9 @@ def train_command(args: argparse.Namespace) -> Summary:
     hints += hints_on_rows(test if args.held_out else None, seen)
     if args.held_out is None and (shared := int(np.isin(fingerprints(test_X), fingerprints(X.iloc[rows])).sum())):
         hints.append(f"{shared:,} of the examples kept apart have the features of one in training, which flatters the error")
-    after = args.apart_csv or args.held_out or "EXAMPLES.csv"
-    more = "" if args.held_out or args.apart_csv else "; --apart-csv writes such examples"
-    next_ = (
-        f"prunemodels prune {args.out} --data {after} --label {args.label} --costs PRICES.csv --budget B --out cheap.skops{more}"
-    )
+    next_ = _next(args, len(table.names))
     warnings = () if found is None else found.first
-    return Summary(record, lines, [out, *kept], args.ignore or (), hints, next_, warnings=warnings)
+    return Summary(record, lines, [out, *kept], args.ignore or (), hints, next=next_, warnings=warnings)
 
 
 def features_of(args: argparse.Namespace, table: Examples, rows: NDArray[Any] | slice = slice(None)) -> Examples:
@@ -263,6 +261,17 @@ def features_of(args: argparse.Namespace, table: Examples, rows: NDArray[Any] | 
     args.told += [f"{args.data}: {shown(empty)} left out, without a value to learn from"] if empty else []
     with errors_naming("--data"):
         return replace(table, X=take_any_features(table.X, names, args.data), names=names)
+
+
+def _next(args: argparse.Namespace, n_features: int) -> str:
+    """Prune the model to half of its features at a price of 1 each; first keep examples apart in a file, where none were."""
+    apart, kept = args.apart_csv or args.held_out, "train given-share seed positive held-out"
+    if apart is None:
+        return f"{again(args, 'train', None, '', apart_csv='apart.csv')} --force"
+    out = Path(args.out)
+    budget = max(1, n_features // 2)
+    more = {"data": apart, "costs": 1, "budget": budget, "out": out.with_name(f"{out.stem}-{budget}{out.suffix}")}
+    return again(args, "prune", args.out, kept, **more)
 
 
 def roles(args: argparse.Namespace) -> dict[str, str]:

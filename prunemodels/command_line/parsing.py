@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -323,6 +324,59 @@ def need(args: argparse.Namespace, names: str, why: str) -> None:
     for name in names.split():
         if getattr(args, name) is None:
             raise InvalidInputError(f"{option_of(name)} {why}")
+
+
+def typed(args: argparse.Namespace) -> str:
+    """The command line as it was typed."""
+    return shlex.join(["prunemodels", *(sys.argv[1:] if args.typed is None else args.typed)])
+
+
+def agreed(args: argparse.Namespace, question: str) -> bool:
+    """Whether the user answers a question with y; asked on a terminal alone, where nobody else reads what is written."""
+    if args.quiet or args.json or sys.stdin is None or not sys.stdin.isatty() or sys.stderr is None or not sys.stderr.isatty():
+        return False
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+
+
+def again(args: argparse.Namespace, command: str, file: Any, drop: str = "", **changes: Any) -> str:
+    """A complete command line on a file, with those options of this one that the other command has, but those of `drop`.
+
+    `changes`: options by their names, with other values; True for one without a value.
+    """
+    there, given = options_of(command), dict[str, list[str]]()
+    typed = [part for word in (sys.argv[1:] if args.typed is None else args.typed) for part in _split(word)]
+    for word in typed:
+        if word.startswith("--"):
+            name = next((option for option in there if option == word or option.startswith(word)), None)
+            given.setdefault(name or "", [])
+            words = given[name or ""]
+        elif given:
+            words.append(word)
+    kept = {option: words for option, words in given.items() if option in there and option[2:] not in drop.split()}
+    kept |= {option_of(name): [] if value is True else [str(value)] for name, value in changes.items()}
+    trusted = str(file).endswith(".joblib") or any(str(value).endswith(".joblib") for value in changes.values())
+    if trusted and "--trust-pickle" in there:
+        kept["--trust-pickle"] = []
+    for option in ("--force", "--json", "--quiet"):
+        kept.pop(option, None)
+    parts = [str(file)] * (file is not None)
+    for option, words in kept.items():
+        several = [[word] for word in words] if there[option] and option != "--budget" else [words]
+        parts += [part for some in several for part in (option, *some)]
+    return shlex.join(["prunemodels", command, *parts])
+
+
+def _split(word: str) -> list[str]:
+    """An option and its value where they are one word, as in ``--budget=3``."""
+    option, equals, value = word.partition("=")
+    return [option, value] if equals and option.startswith("--") else [word]
+
+
+def options_of(command: str) -> dict[str, bool]:
+    """The options of a command, and whether each may be given several times."""
+    found = (LINE.fullmatch(line) for line, _ in _entries(COMMANDS[command].options) if not line.startswith("# "))
+    return {one["name"]: bool(one["many"]) for one in found if one is not None and one["name"].startswith("--")}
 
 
 def shows_progress(args: argparse.Namespace) -> bool:

@@ -14,6 +14,7 @@ from formulations.shown import align
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.command_line.inputs import Examples, columns_read, costs_for, read_any_model, read_examples, read_labelled
 from prunemodels.command_line.parsing import errors_naming, refuse
+from prunemodels.command_line.progress import doing
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, model_name
 from prunemodels.data_files import take_columns
@@ -34,7 +35,7 @@ def predict_command(args: argparse.Namespace) -> Summary:
     unknown = _unknown(args, model, table)
     rows = read_examples(args, "--data", model, table=table)
     costs = None if args.costs is None else costs_for(args, model, rows, args.forest)
-    with errors_naming("--data"):
+    with errors_naming("--data"), doing(args, "answering"):
         found = answers_of(model, rows.X, costs, args.evaluation_cost)
         frame = _with_kept(found.to_frame(), table, args.keep or ())
     frame.to_csv(args.outputs.aside(out), index=False)

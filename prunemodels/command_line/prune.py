@@ -47,6 +47,7 @@ from prunemodels.command_line.judge import (
     warnings_of,
 )
 from prunemodels.command_line.parsing import (
+    again,
     draw_pictures,
     errors_naming,
     need,
@@ -56,6 +57,7 @@ from prunemodels.command_line.parsing import (
     reserve_model,
     shows_progress,
 )
+from prunemodels.command_line.progress import doing
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, plain
 from prunemodels.estimators.pruned_forest import PrunedForest
@@ -124,8 +126,9 @@ def path_command(args: argparse.Namespace) -> Summary:
     record |= {"measured_on": on.file, "evaluation": None if seen is None else seen.to_frame().to_dict("records")}
     lines: list[str | Line] = [f"{args.forest}: {record['model']} of {record['trees']} trees", "", card_of(path), ""]
     lines += [] if seen is None else [card_of(seen), ""]
-    after = f"prunemodels prune {args.forest} ... --budget B saves a forest, and also searches between these prunings"
-    return Summary(record, [*lines, Line("measured on", on.told)], [table], instance.data.ignored, hints, after)
+    middle = f"{path.cost[len(path) // 2]:.4g}"
+    after = again(args, "prune", args.forest, "picture", budget=middle, out=f"{Path(args.out).stem}-{middle}.skops")
+    return Summary(record, [*lines, Line("measured on", on.told)], [table], instance.data.ignored, hints, next=after)
 
 
 def _along(path: PruningPath, rows: Examples) -> PathEvaluation | None:
@@ -170,8 +173,20 @@ def prune_command(args: argparse.Namespace) -> Summary:
         record |= more
         lines += told
     lines += [*first.lines, Line("cost sample", first.data.told)]
-    after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
-    return Summary(record, lines, files, first.data.ignored, hints, "" if boosted else after, warnings=warnings_of(record))
+    return Summary(
+        record, lines, files, first.data.ignored, hints, next=_next(args, boosted=boosted), warnings=warnings_of(record)
+    )
+
+
+def _next(args: argparse.Namespace, *, boosted: bool) -> str:
+    """A page on the pruning, where there are held-out examples; else its answers for the examples."""
+    if args.held_out is None or args.label is None:
+        name = Path(args.out).with_suffix(".csv").name
+        return again(args, "predict", args.out, "budget costs evaluation-cost", out=name)
+    page, own = Path(args.out).with_suffix(".html").name, "confidence max-error"
+    if boosted:
+        return again(args, "report", args.forest, own, out=page)
+    return again(args, "report", args.forest, f"{own} budget limit lam method time-limit", pruned=args.out, out=page)
 
 
 def _kept_apart(args: argparse.Namespace, model: TreeModel, seen: list[Examples]) -> Examples | None:
@@ -269,7 +284,7 @@ def choose_pruning(
     if args.confidence is None:
         found = within_limits(args, path)
         return found.pruning, found, None
-    with errors_naming(f"--confidence {args.confidence:g}"):
+    with errors_naming(f"--confidence {args.confidence:g}"), doing(args, "certifying the budget"):
         certified = budget_for_confidence(path.problem, args.budget, confidence=args.confidence, random_state=SETTINGS.seed)
     pruning = Pruning(path.problem, certified.pruning.kept)
     solution = solve(path.problem, budget=args.budget, method="path", path=path)
@@ -279,7 +294,7 @@ def choose_pruning(
 def within_limits(args: argparse.Namespace, path: PruningPath) -> LimitedSolution:
     """The answer to ``--budget`` or to the limits."""
     options: dict[str, Any] = {"time_limit": args.time_limit, "path": path, "progress": shows_progress(args)}
-    with errors_naming("--limit" if args.budget is None else "--budget"):
+    with errors_naming("--limit" if args.budget is None else "--budget"), doing(args, f"searching within {_goal(args)}"):
         answer: LimitedSolution = solve(path.problem, limits=limits_of(args) or (), method=args.method or "best", **options)
         return answer
 
@@ -345,7 +360,7 @@ def _pruned_forest(
 
 def _on_held_out(args: argparse.Namespace, found: Found, rows: Examples) -> tuple[dict[str, Any], list[str | Line]]:
     """Cost, use of limits, and error on held-out examples, before and after; without labels cost and use."""
-    with errors_naming(f"--held-out {rows.file}"):
+    with errors_naming(f"--held-out {rows.file}"), doing(args, f"measuring on {rows.file}"):
         if rows.y is not None:
             return seen_apart(args, found.change(rows))
         assert isinstance(found.answer, PrunedForest)  # boosted models need labels
@@ -395,7 +410,7 @@ def search_boosted(
     options |= {} if args.time_limit is None else {"time_limit": args.time_limit}
     path: BoostedPath | None = None
     of: Any = (model, data.X, data.y)
-    with errors_naming("FOREST"):
+    with errors_naming("FOREST"), doing(args, "searching prunings"):
         if whole:
             path = boosted_path(*of, lams=SETTINGS.grid, budgets=budgets, **options)
         if path is not None and budgets:

@@ -30,6 +30,7 @@ from prunemodels.command_line.inputs import (
 from prunemodels.command_line.judge import check_positive, warnings_of
 from prunemodels.command_line.parsing import errors_naming, need, option_of, refuse
 from prunemodels.command_line.process import STATUS
+from prunemodels.command_line.progress import doing
 from prunemodels.command_line.prune import (
     CHOOSES,
     check_boosted_options,
@@ -67,7 +68,8 @@ def report_command(args: argparse.Namespace) -> Summary:
     with errors_naming("FOREST|CASCADE"):
         cascade = holds_cascade(args.forest, trust_pickle=args.trust_pickle)
     facts, hints = (_of_cascade(args), []) if cascade else _of_pruning(args)
-    args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
+    with doing(args, "drawing the page"):
+        args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
     record, lines = _cross_fitted(facts) if facts.held_out is None else seen_apart(args, facts.held_out)
     holds, proof = (True, NO_PROOF) if facts.evidence is None else (facts.evidence.holds, PROOFS[facts.evidence.holds])
     record["verified"] = None if facts.evidence is None else holds
@@ -88,7 +90,7 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
         check_positive(args, trees.classes, held_out.y)
         ((path, chosen),) = search_boosted([args], model, data, costs, whole=True)
         assert path is not None
-        with errors_naming(f"--held-out {args.held_out}"):
+        with errors_naming(f"--held-out {args.held_out}"), doing(args, f"measuring on {args.held_out}"):
             options = _page_options(args, "model", held_out.weights)
             return gather_boosted(path, held_out.X, held_out.y, chosen=chosen, **options), hints
     instance = read_instance(args, model)
@@ -100,7 +102,7 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
             pruned = pruning_from_forest(instance.problem, load_forest(args.pruned, trust_pickle=args.trust_pickle))
     optima = path_of(args, instance)
     taken = _chosen(args, optima) if args.pruned is None else pruned
-    with errors_naming(f"--held-out {args.held_out}"):
+    with errors_naming(f"--held-out {args.held_out}"), doing(args, f"measuring on {args.held_out}, and checking the proof"):
         options = _page_options(args, "forest", held_out.weights)
         return gather(optima, model, held_out.X, held_out.y, chosen=taken, **options), hints
 
@@ -120,7 +122,7 @@ def _of_cascade(args: argparse.Namespace) -> CascadeFacts:
             cascade = cascade.at_lam(args.lam) if args.budget is None else cascade.at_cost(args.budget)
     rows = None if args.held_out is None else read_examples(args, "--held-out", cascade)
     given, weights = ((), None) if rows is None else ((rows.X, rows.y), rows.weights)
-    with errors_naming("CASCADE" if args.held_out is None else f"--held-out {args.held_out}"):
+    with errors_naming("CASCADE" if args.held_out is None else f"--held-out {args.held_out}"), doing(args, "checking the proof"):
         return gather_cascade(cascade, *given, budget=args.budget, **_page_options(args, "cascade", weights))
 
 

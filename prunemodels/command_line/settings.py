@@ -18,6 +18,10 @@ class Settings:
     """The random state is fixed, so that the same command gives the same model."""
     confidence: float = 0.95
     """Of intervals."""
+    seconds_in_pipes: float = 10.0
+    """Between two lines on what a command is doing, where stderr is no terminal."""
+    seconds_on_terminals: float = 1.0
+    """The same on terminals."""
     few_words: int = 4
     """The largest number of words or columns that a line of the table of columns names."""
     word: int = 16

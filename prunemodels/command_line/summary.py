@@ -12,7 +12,7 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -55,6 +55,7 @@ class Summary:
     written: Sequence[Any] = ()
     ignored: Sequence[str] = ()
     hints: Sequence[str] = ()
+    _: KW_ONLY
     read: Sequence[str] = ()
     next: str = ""
     exit_status: int = DONE

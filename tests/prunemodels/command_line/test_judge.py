@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import prunemodels as pm
 from prunemodels.cascades import budget_cascade
 from prunemodels.cascades.cascade_files import load_cascade
+from prunemodels.command_line import inputs
 from prunemodels.command_line.cli import main
 from prunemodels.stages.table_preparation import prepared
 from tests.prunemodels.command_line.conftest import House, screen, told
@@ -203,3 +205,29 @@ def test_two_models_are_compared_on_the_same_rows(house: House, capsys: pytest.C
 def seen_splits(forest: Any, X: pd.DataFrame) -> Any:
     """All splits of a forest."""
     return pm.problem_from_forest(forest, X, costs=1).ensemble.is_split
+
+
+@pytest.mark.parametrize("file", ["forest.skops", "cascade.skops"])
+def test_labels_are_paired_by_how_often_they_come(
+    house: House, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    """Other labels are refused with the pairing by prevalence, whatever their order, as a command that runs; on a terminal the
+    user is asked, and y does the same.
+    """
+    table = pd.read_csv("test.csv")
+    common = int(table.label.mean() > 0.5)  # in training as here
+    table.assign(label=np.where(table.label == common, "z usual", "a rare")).to_csv("named.csv", index=False)
+    words = f"evaluate {file} --data named.csv --label label" + " --costs costs.csv" * (file == "forest.skops")
+    assert main(words.split()) == 2
+    said = capsys.readouterr().err
+    assert "by how often they come, z usual (" in said
+    command = shlex.split(said[said.index("prunemodels evaluate", 30) :])
+    assert command[-1] == f"z usual={common},a rare={1 - common}"
+    right = told(capsys, words.replace("named.csv", "test.csv"))["figures"]["error"]
+    assert told(capsys, shlex.join(command[1:]))["figures"]["error"] == right
+    for answer, status in (("y", 0), ("n", 2)):
+        asked = list[str]()
+        monkeypatch.setattr(inputs, "agreed", lambda _, question, a=answer, seen=asked: seen.append(question) or a == "y")
+        assert main(words.split()) == status
+        assert asked[0].endswith(f"as by --map-labels 'z usual={common},a rare={1 - common}'.")
+        assert ("class" in capsys.readouterr().out) == (status == 0) or status == 0
