@@ -33,9 +33,9 @@ class Cone:
     most_rays: int  # the largest number of rays at any step.
 
 
-def extreme_rays(equations: NDArray[Any], inequalities: NDArray[Any], *, limit: int) -> Cone:
-    """The extreme rays and lines of (1), for integers E and A, with at most `limit` rays at any step."""
-    state = _RaysSoFar(inequalities.shape[1], len(inequalities), limit)
+def extreme_rays(equations: NDArray[Any], inequalities: NDArray[Any], most_rays: int) -> Cone:
+    """The extreme rays and lines of (1), for integers E and A, with at most `most_rays` rays at any step."""
+    state = _RaysSoFar(inequalities.shape[1], len(inequalities), most_rays)
     for a in equations:
         if state.crosses_a_line(a):
             state.project(a)
@@ -61,13 +61,13 @@ def extreme_rays(equations: NDArray[Any], inequalities: NDArray[Any], *, limit: 
 class _RaysSoFar:
     """The rays and lines so far. Bit k % 64 of word k // 64 of `tight` says whether a ray is tight at the k-th inequality."""
 
-    def __init__(self, width: int, inequalities: int, limit: int) -> None:
+    def __init__(self, width: int, inequalities: int, most_rays: int) -> None:
         self.lines: NDArray[Any] = np.eye(width, dtype=np.int64)
         self.rays: NDArray[Any] = np.zeros((0, width), dtype=np.int64)
         self.tight = np.zeros((0, inequalities // 64 + 1), dtype=np.uint64)
         self.n_added = 0
         self.dimension = width
-        self.limit = limit
+        self.limit = most_rays
         self.most_rays = 0
 
     def crosses_a_line(self, a: NDArray[Any]) -> bool:
@@ -107,7 +107,7 @@ class _RaysSoFar:
         if p.size > room:
             raise InvalidInputError(
                 f"the polyhedron is too large to enumerate: over {self.limit:,} rays with {n_remaining} constraints left to "
-                "take up; take a smaller instance, or raise the limit"
+                "take up; take a smaller instance, or raise most_rays"
             )
         added = _combined(self.rays[q], value[p], self.rays[p], -value[q])
         shared = self.tight[p] & self.tight[q]

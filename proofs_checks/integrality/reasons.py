@@ -55,14 +55,14 @@ def _in_words(verdict: Verdict) -> str:
 
 
 @checked
-def check_integrality(polyhedron: Any, *, limit: Count = DEFAULTS.most_rays) -> Verdict:
+def check_integrality(polyhedron: Any, *, most_rays: Count = DEFAULTS.most_rays) -> Verdict:
     """Are all vertices of the polyhedron integral, and for which reason?
 
     Parameters
     ----------
     polyhedron
         see `proofs_checks.integrality.reading.read_polyhedron`.
-    limit
+    most_rays
         see `proofs_checks.integrality.vertices.vertices`. Beyond it the vertices are not listed, and only a reason shows a yes.
 
     Returns
@@ -89,7 +89,7 @@ def check_integrality(polyhedron: Any, *, limit: Count = DEFAULTS.most_rays) -> 
     answer: bool | None = None
     listed: Any
     try:
-        verdict = check_integral_vertices(body, limit=limit)
+        verdict = check_integral_vertices(body, most_rays=most_rays)
         answer, listed = verdict.holds, verdict.certificate
     except InvalidInputError as error:
         listed = f"the vertices were not listed: {error}"

@@ -80,7 +80,7 @@ class Vertices:
 
 
 @checked
-def vertices(polyhedron: Any, *, limit: Count = DEFAULTS.most_rays) -> Vertices:
+def vertices(polyhedron: Any, *, most_rays: Count = DEFAULTS.most_rays) -> Vertices:
     """Enumerate all vertices, by double description in integers.
 
     The time grows with the square to cube of the number of rays: half a second for 9,000, ten seconds for 48,000 (measured).
@@ -89,7 +89,7 @@ def vertices(polyhedron: Any, *, limit: Count = DEFAULTS.most_rays) -> Vertices:
     ----------
     polyhedron
         see `proofs_checks.integrality.reading.read_polyhedron`.
-    limit
+    most_rays
         largest number of rays at any step, and so of vertices.
 
     Raises
@@ -112,7 +112,7 @@ def vertices(polyhedron: Any, *, limit: Count = DEFAULTS.most_rays) -> Vertices:
             f"included; vertices are listed up to {DEFAULTS.most_dense_entries:,}"
         )
     equations, inequalities = _homogeneous(body)
-    cone = extreme_rays(equations, inequalities, limit=limit)
+    cone = extreme_rays(equations, inequalities, most_rays)
     is_vertex = cone.rays[:, 0] > 0
     if is_vertex.any() and len(cone.lines):
         line = {str(body.columns[j]): int(x) for j, x in enumerate(cone.lines[0][1:]) if x}
@@ -180,14 +180,14 @@ class VertexCount:
 
 
 @checked
-def check_integral_vertices(polyhedron: Any, *, limit: Count = DEFAULTS.most_rays) -> Verdict:
+def check_integral_vertices(polyhedron: Any, *, most_rays: Count = DEFAULTS.most_rays) -> Verdict:
     """Are all vertices of the polyhedron integral?
 
     Parameters
     ----------
     polyhedron
         see `proofs_checks.integrality.reading.read_polyhedron`; or its `Vertices`, where they are known.
-    limit
+    most_rays
         see `proofs_checks.integrality.vertices.vertices`.
 
     Returns
@@ -207,7 +207,7 @@ def check_integral_vertices(polyhedron: Any, *, limit: Count = DEFAULTS.most_ray
     >>> print(pm.checks.check_integral_vertices(pm.checks.read_polyhedron(model)).certificate)
     38 vertices, all integral
     """
-    found = polyhedron if isinstance(polyhedron, Vertices) else vertices(polyhedron, limit=limit)
+    found = polyhedron if isinstance(polyhedron, Vertices) else vertices(polyhedron, most_rays=most_rays)
     rows, columns = found.polyhedron.shape
     fractional = np.flatnonzero(~found.is_integral)
     example = min((found[int(k)] for k in fractional), key=lambda point: len(point.fractional), default=None)

@@ -55,7 +55,7 @@ def test_only_ip1_and_lp1_have_fractional_vertices(seed: int) -> None:
             continue
         body = read_polyhedron(program)
         try:
-            verdict = check_integral_vertices(body, limit=4000)
+            verdict = check_integral_vertices(body, most_rays=4000)
         except InvalidInputError:
             continue
         count = verdict.certificate

@@ -252,12 +252,12 @@ def test_lines_and_size_are_refused_with_the_reason() -> None:
     with pytest.raises(InvalidInputError, match=r"contains a line, along \{'c0': -?1, 'c1': -?1\}"):
         vertices(read_polyhedron([[1, -1]], 0, 1, lower=-np.inf))
     with pytest.raises(InvalidInputError, match=r"over 100 rays with \d+ constraints left"):
-        vertices(read_polyhedron(np.zeros((0, 9)), upper=1), limit=100)
-    assert len(vertices(read_polyhedron(np.zeros((0, 6)), upper=1), limit=64)) == 64
+        vertices(read_polyhedron(np.zeros((0, 9)), upper=1), most_rays=100)
+    assert len(vertices(read_polyhedron(np.zeros((0, 6)), upper=1), most_rays=64)) == 64
     with pytest.raises(InvalidInputError, match="over 63 rays"):
-        vertices(read_polyhedron(np.zeros((0, 6)), upper=1), limit=63)
+        vertices(read_polyhedron(np.zeros((0, 6)), upper=1), most_rays=63)
     with pytest.raises(InvalidInputError, match="over 2 rays"):
-        vertices(read_polyhedron(np.tril(np.ones((6, 6), dtype=int)), upper=1, row_upper=2), limit=2)
+        vertices(read_polyhedron(np.tril(np.ones((6, 6), dtype=int)), upper=1, row_upper=2), most_rays=2)
 
 
 # balanced, and not totally unimodular: no odd cycle, but the four rows have the determinant -2 (Schrijver 1986, section 21.5)
@@ -303,10 +303,10 @@ def test_the_reason_is_named() -> None:
 
 def test_without_vertices_only_a_reason_decides() -> None:
     """Beyond the limit: yes by total unimodularity, None without a reason."""
-    network = check_integrality(read_polyhedron(np.tril(np.ones((6, 6), dtype=int)), upper=1, row_upper=2), limit=2)
+    network = check_integrality(read_polyhedron(np.tril(np.ones((6, 6), dtype=int)), upper=1, row_upper=2), most_rays=2)
     assert network.holds is True
     assert str(network.certificate.vertices).startswith("the vertices were not listed: ")
-    nothing = check_integrality(read_polyhedron(families.odd_cycle(5), upper=1, row_upper=2), limit=2)
+    nothing = check_integrality(read_polyhedron(families.odd_cycle(5), upper=1, row_upper=2), most_rays=2)
     assert (nothing.holds, nothing.method) == (None, "no reason, too many vertices")
 
 
