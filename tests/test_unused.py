@@ -25,8 +25,6 @@ EXEMPT: dict[str, set[str]] = {
     "start_workers": {"ray", "address", "cpus", "restarts", "start_limit"},
     "Workers": {"restarts"},
     "LocalWorkers": {"restarts"},
-    "array_parts": {"weights"},
-    "parquet_parts": {"weight"},
     "shard_recipes": {"threads"},
     "frank_wolfe": {"iterations", "start"},
     "best_closure": {"ties"},  # `merged_cut` passes it on, to whichever cut it is given
