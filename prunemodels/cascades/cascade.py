@@ -42,7 +42,6 @@ from prunemodels.cascades.kept_stages import KeptStages
 from prunemodels.cascades.learning import ExitSample
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import column_prices
-from prunemodels.models.groups import check_apart, group_numbers, part_of
 from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
 from prunemodels.points import Rule
 from prunemodels.stages.judging import judged_by, predicted_classes
@@ -52,6 +51,7 @@ from prunemodels.stages.raw_tables import cascade_sample, raw_rows, reads_raw_co
 from prunemodels.stages.set_stages import SetStages
 from prunemodels.stages.staged_model import StagedModel
 from prunemodels.stages.stages import PricedStages, Stages, table_of
+from prunemodels.statements.groups import check_apart, group_numbers, part_of
 from prunemodels.statements.mean_bounds import unequal
 from prunemodels.statements.promises import Promise, check_enough, check_max_error
 

@@ -14,12 +14,12 @@ from prunemodels.cascades.exit_path import Choice, ExitPath
 from prunemodels.cascades.learning import ExitSample
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
-from prunemodels.models.groups import over_groups, repeated
 from prunemodels.points import Rule
 from prunemodels.stages.doubt import doubts_of
 from prunemodels.stages.judging import lost
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.stages import table_of
+from prunemodels.statements.groups import over_groups, repeated
 from prunemodels.statements.mean_bounds import BoundMethod
 from prunemodels.statements.promises import Draws, Promise, check_enough, last_kept
 

@@ -28,11 +28,11 @@ from prunemodels.cascades.elimination import JudgedFold, constant_of
 from prunemodels.cascades.kept_stages import KeptStages
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
-from prunemodels.models.groups import folds_of, part_of
 from prunemodels.models.labelled_samples import Sample
 from prunemodels.stages.judging import WRONG, fitting_loss
 from prunemodels.stages.set_stages import BlendedStage, Constant, SetStages, check_probabilities, columns_of, on_columns
 from prunemodels.stages.stages import Stages, StageTable, table_of
+from prunemodels.statements.groups import folds_of, part_of
 
 Division = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows to train on, and held-out rows."""

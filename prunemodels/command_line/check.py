@@ -15,6 +15,7 @@ from prunemodels.command_line.parsing import draw_pictures, errors_naming, need,
 from prunemodels.command_line.process import STATUS
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary
+from prunemodels.evaluation.vote import without_cut
 from prunemodels.files import FOREST_ENDINGS, MATRIX_ENDINGS, PROGRAM_ENDINGS
 
 PAPERS = "papers"
@@ -180,7 +181,7 @@ def _check_pruned_forest(args: argparse.Namespace, problem: Any) -> Verdict:
     from solvers import min_cut
 
     with errors_naming("--pruned"):
-        pruning = pruning_from_forest(problem, load_forest(args.pruned, trust_pickle=args.trust_pickle))
+        pruning = pruning_from_forest(problem, without_cut(load_forest(args.pruned, trust_pickle=args.trust_pickle))[0])
     value = pruning.value(args.lam)
     verdict = check_solution(problem, replace(min_cut(problem, args.lam), pruning=pruning, value=value))
     if not verdict:

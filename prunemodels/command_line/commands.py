@@ -293,6 +293,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
 # output
 --held-out FILE      examples kept apart, a table like --data: report the cost there with its interval
 {POSITIVE}
+--cut-vote           two classes: predict the second one from another fraction of the vote on, where that errs less (--label)
 --drop-unused        the model in --out is given only the columns that it reads
 --out FILE!          the pruned forest: .skops or .joblib; a boosted model: its library's format too
 --path-csv FILE.csv  also write the whole path

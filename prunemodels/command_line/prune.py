@@ -66,6 +66,7 @@ from prunemodels.evaluation.certified_error import pruning_for_error
 from prunemodels.evaluation.curve import tradeoff_curve
 from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
+from prunemodels.evaluation.vote import cut_of_forest, with_cut
 from prunemodels.files.answers import save_solution
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, saved_model
 from prunemodels.models.boosting.boosted import boosted_path, prune_boosted
@@ -143,7 +144,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
     model = read_model_file(args)
     boosted = adds_up(model)
     if boosted:
-        check_boosted_options(args, "confidence groups limit max_error proof")
+        check_boosted_options(args, "confidence cut_vote groups limit max_error proof")
     with errors_naming("--out"):
         check_ending(model, outs[0])
     tables = reserve(args, "path_csv", ".csv")
@@ -245,6 +246,12 @@ def check_budget_options(args: argparse.Namespace) -> list[argparse.Namespace]:
     if len(each) > 1:
         refuse(args, "confidence proof picture", "is for one budget at a time; drop it, or give one budget")
     check_held_out_file(args, CHOOSES)
+    if args.cut_vote:
+        need(args, "label", "is missing: --cut-vote chooses by labelled examples; name the label column of --data")
+        if args.max_error is not None:
+            raise InvalidInputError(
+                "--cut-vote and --max-error do not go together: the vote is tested as it is; drop one of them"
+            )
     if args.confidence is None and args.max_error is None:
         return each
     promise = "--confidence" if args.max_error is None else "--max-error"
@@ -320,9 +327,13 @@ def _pruned_forest(
     promise = certified if isinstance(certified, Promise) else None
     apart = args.error_data is None or not same_file(args.error_data, args.data)
     row, labels, groups = row_of(path, pruning), instance.data.y, instance.data.group_numbers
-    saved = apply_pruning(pruning, model)
+    bare, cut = apply_pruning(pruning, model), None
+    if args.cut_vote:
+        with errors_naming("--cut-vote"):
+            cut = cut_of_forest(problem, bare, labels, groups)
+    saved = with_cut(bare, cut)
     trained_on = rows_in_training(model, instance.data)
-    answer = PrunedForest(saved, pruning, path, row, solution, None, model, labels, apart, trained_on, promise, groups)
+    answer = PrunedForest(saved, pruning, path, row, solution, None, model, labels, apart, trained_on, promise, groups, cut)
     lam, above = None if row is None else float(path.lam[row]), np.flatnonzero(path.cost > pruning.cost)
     dearer = path[above[-1]] if above.size else None
     record = instance.record(args) | {"breakpoints": len(path), "unpruned": unpruned, "pruned": pruning}
@@ -330,7 +341,7 @@ def _pruned_forest(
     rule = f"the optimum for lambda = {args.lam:g}" if args.lam is not None else "the least error found"
     if promise is not None:
         rule = f"the cheapest whose error is promised to be at most {args.max_error:g}"
-    record["promise"] = promise
+    record |= {"promise": promise, "cut": cut}
     if isinstance(certified, CertifiedBudget):
         rule = "the dearest optimal pruning of one half of the rows that the other half certifies"
         names = ("confidence", "method", "smaller_budget", "certified_cost", "upper_bound", "n_choosing", "n_certifying")
@@ -349,7 +360,7 @@ def _pruned_forest(
 
     def change(rows: Examples) -> HeldOutChange:
         on = problem if rows is instance.data else on_other_rows(problem, rows.X, rows.weights)
-        judged: Any = SETTINGS.confidence, args.limit or (), args.positive, rows.group_numbers
+        judged: Any = SETTINGS.confidence, args.limit or (), args.positive, rows.group_numbers, cut
         return held_out_change(on, pruning.kept, model, rows.y, *judged)
 
     def picture(rows: Examples) -> Any:

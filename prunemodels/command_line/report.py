@@ -40,6 +40,7 @@ from prunemodels.command_line.prune import (
     within_limits,
 )
 from prunemodels.command_line.summary import Line, Summary
+from prunemodels.evaluation.vote import without_cut
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.models.tree_model import adds_up
@@ -97,14 +98,16 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
     held_out = read_examples(args, "--held-out", instance.model)
     hints = hints_on_rows(held_out, *instance.seen)
     check_positive(args, instance.model.classes, held_out.y)
+    cut: float | None = None
     if args.pruned is not None:
         with errors_naming("--pruned"):
-            pruned = pruning_from_forest(instance.problem, load_forest(args.pruned, trust_pickle=args.trust_pickle))
+            inner, cut = without_cut(load_forest(args.pruned, trust_pickle=args.trust_pickle))
+            pruned = pruning_from_forest(instance.problem, inner)
     optima = path_of(args, instance)
     taken = _chosen(args, optima) if args.pruned is None else pruned
     with errors_naming(f"--held-out {args.held_out}"), doing(args, f"measuring on {args.held_out}, and checking the proof"):
         options = _page_options(args, "forest", held_out.weights)
-        return gather(optima, model, held_out.X, held_out.y, chosen=taken, **options), hints
+        return gather(optima, model, held_out.X, held_out.y, chosen=taken, cut=cut, **options), hints
 
 
 def _of_cascade(args: argparse.Namespace) -> CascadeFacts:

@@ -23,12 +23,13 @@ from formulations.instance.limit import Budget, Limit
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.certified_error import pruning_for_error
 from prunemodels.evaluation.path import at_most, choose_row, evaluate_path
+from prunemodels.evaluation.vote import cut_of_forest, with_cut
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import Errors, Given
 from prunemodels.models.forests.problems import problem_of, pruned_copy
 from prunemodels.models.forests.reading import ReadForest
-from prunemodels.models.groups import group_numbers
 from prunemodels.points import Rule
+from prunemodels.statements.groups import group_numbers
 from solvers import pruning_path
 from solvers.within.call import Method
 from solvers.within.solve import solve_limits
@@ -65,6 +66,7 @@ def prune_forest(
     X_certify: Any = None,
     y_certify: Any = None,
     groups: Any = None,
+    cut_vote: bool = False,
 ) -> PrunedForest | tuple[PrunedForest, ...]:
     """Prune a fitted forest: within a budget or other limits, at a lambda, up to an increase of the error, or by a rule.
 
@@ -117,6 +119,10 @@ def prune_forest(
     groups
         shape (N,): the group of each validation example, such as the patient of a visit. Intervals count groups; with
         `max_error` no group is in both halves.
+    cut_vote
+        two classes: predict the second one from another fraction than 1/2 on, chosen by `y_valid`, where that errs less (or costs
+        less, with `misclassification_costs`) on examples that it was not chosen by; see `prunemodels.evaluation.vote`. The
+        result's ``estimator`` is then scikit-learn's ``FixedThresholdClassifier``, and its ``cut`` the fraction.
 
     Raises
     ------
@@ -141,6 +147,9 @@ def prune_forest(
     budgets: Any = budget if several else [budget]
     if not len(budgets):
         raise InvalidInputError("budget is an empty list; give at least one")
+    if cut_vote and (y_valid is None or max_error is not None):
+        wrong = "y_valid is missing, by which" if y_valid is None else "max_error is given, which tests the vote as it is, and"
+        raise InvalidInputError(f"cut_vote is True: {wrong} the vote is cut; leave one of them out, or give y_valid")
     goals = [Goal.of(one, limits, lam, max_error_increase, choose, method, time_limit, max_error) for one in budgets]
     goal = goals[0]
     on_validation = isinstance(errors, str) and errors == "validation"
@@ -165,12 +174,18 @@ def prune_forest(
         solution = solve_limits(problem, goal.limits, method=method, time_limit=time_limit, progress=None)
         pruned = pruned_copy(read, solution.pruning)
         result = PrunedForest(pruned, solution.pruning, None, None, solution, None, forest, y_valid, not on_validation)
-        return replace(result, groups=numbers)
+        return _finished(result, y_valid, numbers, cut_vote=cut_vote)
     valid = X_valid, y_valid, sample_weight
     path = pruning_path(problem, progress=None)
     found = [prune_by(one, read, path, *valid, held_out=not on_validation) for one in goals]
-    results = tuple(replace(one, groups=numbers) for one in found)
+    results = tuple(_finished(one, y_valid, numbers, cut_vote=cut_vote) for one in found)
     return results if several else results[0]
+
+
+def _finished(result: PrunedForest, y: Any, groups: Any, *, cut_vote: bool) -> PrunedForest:
+    """The result with the groups of its examples, and with its vote cut anew where that is asked for and helps."""
+    cut = cut_of_forest(result.problem, result.estimator, y, groups) if cut_vote else None
+    return replace(result, groups=groups, cut=cut, estimator=with_cut(result.estimator, cut))
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ from formulations.shown import Card, Shown, is_rate
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.evaluation.tradeoffs import BudgetTradeoff, budget_tradeoff
-from prunemodels.models.groups import group_numbers
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import SAME_POINT
 from prunemodels.statements.change import HeldOutChange, small_increase
+from prunemodels.statements.groups import group_numbers
 from prunemodels.statements.promises import Promise
 from prunemodels.statements.wording import amount, asked_for, count, error, transferable
 from solvers.path.pruning_path import pruning_path
@@ -73,6 +73,8 @@ class PrunedForest(Shown, HoldsModel):
         how many of the validation examples the forest was trained on; None where that is not known.
     groups
         the groups of the validation examples as numbers, which intervals count; None: each example stands for itself.
+    cut
+        from which fraction on the second of two classes is predicted, see `prunemodels.evaluation.vote`; None: the likelier one.
     promise
         the error that was promised, and how it was tested; None without `max_error`.
 
@@ -101,6 +103,7 @@ class PrunedForest(Shown, HoldsModel):
     in_training: int | None = 0
     promise: Promise | None = None
     groups: NDArray[np.int64] | None = None
+    cut: float | None = None
 
     @property
     def problem(self) -> PruningProblem:
@@ -278,7 +281,7 @@ class PrunedForest(Shown, HoldsModel):
         return self.estimator
 
     def _how_pruned(self) -> HowPruned:
-        return HowPruned(self.path, self._before(), self.pruning if self.solution is None else self.solution)
+        return HowPruned(self.path, self._before(), self.pruning if self.solution is None else self.solution, self.cut)
 
     def _before(self) -> Any:
         if self.forest is None:
@@ -298,7 +301,7 @@ class PrunedForest(Shown, HoldsModel):
     def _change(
         self, problem: PruningProblem, y: Any, confidence: float, limits: Sequence[Limit], groups: Any = None
     ) -> HeldOutChange:
-        return held_out_change(problem, self.pruning.kept, self._before(), y, confidence, limits, groups=groups)
+        return held_out_change(problem, self.pruning.kept, self._before(), y, confidence, limits, groups=groups, cut=self.cut)
 
     def _card(self) -> Card:
         before = Pruning.unpruned(self.problem)
@@ -323,6 +326,13 @@ class PrunedForest(Shown, HoldsModel):
             notes += self._worth(seen)
         if self.solution is not None:
             notes.append(self.solution.in_words())
+        if self.cut is not None:
+            second = self.problem.ensemble.classes
+            assert second is not None
+            notes.append(
+                f"The vote is cut anew: “{second[1]}” from a fraction of {self.cut:.3g} on, since that errs less on examples "
+                "that the cut was not chosen by."
+            )
         if self.promise is not None:
             notes.append(self.promise.in_words(self.problem.ensemble.measure))
         return (*notes, self._bought(), NEXT)

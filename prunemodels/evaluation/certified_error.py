@@ -24,7 +24,7 @@ from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.models.forests.labels import forest_losses
 from prunemodels.models.forests.problems import pruned_copy
 from prunemodels.models.forests.reading import ReadForest
-from prunemodels.models.groups import over_groups, part_of, repeated
+from prunemodels.statements.groups import over_groups, part_of, repeated
 from prunemodels.statements.mean_bounds import BoundMethod, unequal
 from prunemodels.statements.promises import Draws, Promise, check_enough, check_max_error, last_kept
 from solvers import pruning_path

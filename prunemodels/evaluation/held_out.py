@@ -30,6 +30,7 @@ from formulations.instance.routing import features_of
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, rate
 from prunemodels.evaluation.evaluate import LabelledRows, each_block, joined_weights
+from prunemodels.evaluation.vote import with_cut
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.labels import forest_losses, losses_of
 from prunemodels.models.forests.problems import apply_pruning
@@ -279,9 +280,10 @@ def held_out_change(
     limits: Sequence[Limit] = (),
     positive: Any = None,
     groups: NDArray[np.int64] | None = None,
+    cut: float | None = None,
 ) -> HeldOutChange:
-    """`held_out_changes` of one pruning, and what it uses of limits."""
-    found = held_out_changes(problem, [kept], forest, y, confidence, positive, groups)[0]
+    """`held_out_changes` of one pruning, and what it uses of limits; `cut`: of its vote, see `prunemodels.evaluation.vote`."""
+    found = held_out_changes(problem, [kept], forest, y, confidence, positive, groups, cut)[0]
     return replace(found, uses=limit_uses(problem.usage, kept, limits, confidence))
 
 
@@ -293,6 +295,7 @@ def held_out_changes(
     confidence: float,
     positive: Any = None,
     groups: NDArray[np.int64] | None = None,
+    cut: float | None = None,
 ) -> list[HeldOutChange]:
     """Measure prunings on a problem whose cost sample are the held-out examples, y the labels of all rows of ``problem.X``.
 
@@ -309,7 +312,7 @@ def held_out_changes(
     paid_before, lost_before, said_before = seen(forest, problem.ensemble.is_split)
     truth, found, groups = np.asarray(y)[usage.rows], [], None if groups is None else groups[usage.rows]
     for k in kept:
-        paid, lost, said = seen(apply_pruning(Pruning(problem, k), forest), k)
+        paid, lost, said = seen(with_cut(apply_pruning(Pruning(problem, k), forest), cut), k)
         judged = by_class(classes, truth, (said_before, said), usage.weights, confidence, positive, groups=groups)
         pairs = (paid_before, paid), (lost_before, lost)
         found.append(change_of(*pairs, usage.weights, confidence, loss=loss, classes=judged, groups=groups))

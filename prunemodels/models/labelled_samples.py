@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array, column_o
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import in_order_of
 from formulations.sparse_arrays import without_duplicates
-from prunemodels.models.groups import part_of
+from prunemodels.statements.groups import part_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Sample:
     weight: NDArray[np.float64] | None
     # int64: the positions of the examples among those that the user gave; None: these are all of them.
     place: NDArray[np.int64] | None = None
-    group: NDArray[np.int64] | None = None  # the group of each example, see `prunemodels.models.groups`
+    group: NDArray[np.int64] | None = None  # the group of each example, see `prunemodels.statements.groups`
 
     def __len__(self) -> int:
         return int(self.X.shape[0])

@@ -43,6 +43,7 @@ class HowPruned:
     path: PruningPath
     forest: Any
     chosen: Pruning | LimitedSolution
+    cut: float | None = None  # from which fraction on the second class is predicted; None: the likelier one
 
 
 class HoldsModel(ABC):

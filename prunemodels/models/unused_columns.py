@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.tree._tree import Tree
 
@@ -86,6 +88,10 @@ def drop_unused(model: Any) -> Any:
         return drop_unused(model.to_model())
     if isinstance(model, Pipeline):
         return _without_unused(model)
+    if isinstance(model, FrozenEstimator):
+        return FrozenEstimator(drop_unused(model.estimator))
+    if isinstance(model, FixedThresholdClassifier) and isinstance(getattr(model, "estimator_", None), FrozenEstimator):
+        return _thresholded(model, drop_unused(model.estimator_))
     if isinstance(model, GRADIENT_BOOSTING + HIST_GRADIENT_BOOSTING):
         raise UnsupportedModelError(
             f"columns of a {type(model).__name__} are dropped at the end of a Pipeline with a step before it, such as "
@@ -97,6 +103,16 @@ def drop_unused(model: Any) -> Any:
     if library == "lightgbm":
         return _lightgbm(model)
     return _forest(model)
+
+
+def _thresholded(model: FixedThresholdClassifier, slim: FrozenEstimator) -> FixedThresholdClassifier:
+    """The same threshold around another model."""
+    found = clone(model).set_params(estimator=slim)
+    found.estimator_ = slim
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(slim.estimator, name):
+            setattr(found, name, getattr(slim.estimator, name))
+    return found
 
 
 def _without_unused(pipeline: Pipeline) -> Pipeline:

@@ -33,6 +33,7 @@ from formulations.shown import is_rate
 from prunemodels.evaluation.evaluate import ItemCost, item_costs
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
+from prunemodels.evaluation.vote import with_cut
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.report_page.evidence import Evidence, evidence_of
 from prunemodels.report_page.page_style import PAGE
@@ -154,6 +155,7 @@ def gather(
     y: Any,
     *,
     chosen: Pruning | LimitedSolution,
+    cut: float | None = None,
     **options: Any,
 ) -> Facts:
     """Compute all facts; for the arguments see `report_page`."""
@@ -165,13 +167,13 @@ def gather(
     problem, limits = path.problem, () if solution is None or solution.is_budget else transferable(solution.limits)
     if pruning.problem is not problem:
         raise InvalidInputError("chosen belongs to another problem than path; give a pruning of path.problem")
-    pruned, X = apply_pruning(pruning, forest), table_or_array(X)
+    pruned, X = with_cut(apply_pruning(pruning, forest), cut), table_or_array(X)
     held_out = on_other_rows(problem, X, weight)
     along_path = evaluate_path(path, X, y, sample_weight=weight)
     rows = _safe_indexing(X, held_out.usage.rows)
     both = Pruning.unpruned(held_out), Pruning(held_out, pruning.kept)
     ensemble = problem.ensemble
-    change = held_out_change(held_out, pruning.kept, forest, y, confidence, limits, shown.positive)
+    change = held_out_change(held_out, pruning.kept, forest, y, confidence, limits, shown.positive, cut=cut)
     answers = [
         Answers(np.asarray(model.predict(rows)), p.problem.usage.row_costs(p.kept), p.bought)
         for model, p in zip((forest, pruned), both, strict=True)

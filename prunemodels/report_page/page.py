@@ -117,7 +117,7 @@ def _facts(source: Source, *examples: Any, **options: Any) -> Facts | BoostedFac
         )
     if isinstance(source, HoldsModel):
         how = source._how_pruned()
-        source, examples, options = how.path, (how.forest, *examples), {"chosen": how.chosen} | options
+        source, examples, options = how.path, (how.forest, *examples), {"chosen": how.chosen, "cut": how.cut} | options
     return gather(source, *examples, **options)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.shown import Card, Shown
-from prunemodels.models.groups import over_groups, repeated
+from prunemodels.statements.groups import over_groups, repeated
 from prunemodels.statements.mean_bounds import MeanInterval, paired_share_interval, share_interval
 from prunemodels.statements.wording import MINUS, MOST_NAMES, POINTS, count, interval, share
 
@@ -210,7 +210,8 @@ def by_class(
     """Judge the labels that one model, or one before and one after, said of examples of positive weight; None for numbers.
 
     `classes` are the labels that the models know, None where they predict numbers. A positive class that they do not know, or
-    that no example or every one has, is refused. `groups`: shape (N,): intervals count groups, see `prunemodels.models.groups`.
+    that no example or every one has, is refused. `groups`: shape (N,): intervals count groups, see
+    `prunemodels.statements.groups`.
     """
     if classes is None:
         if positive is not None:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from formulations.instance.tree_loss import TreeLoss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, is_rate
-from prunemodels.models.groups import over_groups, repeated
 from prunemodels.statements.by_class import NAMES, ByClass
+from prunemodels.statements.groups import over_groups, repeated
 from prunemodels.statements.mean_bounds import (
     Effective,
     MeanInterval,
@@ -252,7 +252,7 @@ def change_of(
 ) -> HeldOutChange:
     """Compare costs and losses of two models on the same examples of positive weight; pairs are in the order before, after.
 
-    `groups`: shape (N,): intervals count groups, see `prunemodels.models.groups`.
+    `groups`: shape (N,): intervals count groups, see `prunemodels.statements.groups`.
     """
     groups = repeated(groups)
     classification = loss.name in ("zero_one", "misclassification_costs")

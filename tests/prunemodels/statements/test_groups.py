@@ -17,9 +17,9 @@ import prunemodels as pm
 from prunemodels.cascades.fitting import divisions
 from prunemodels.command_line.cli import main
 from prunemodels.errors import InvalidInputError
-from prunemodels.models.groups import folds_of, over_groups
 from prunemodels.models.labelled_samples import Sample
 from prunemodels.stages.raw_tables import group_columns
+from prunemodels.statements.groups import folds_of, over_groups
 from prunemodels.statements.mean_bounds import paired_share_interval, share_interval
 
 
