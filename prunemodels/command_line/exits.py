@@ -164,7 +164,8 @@ def _finish(
                 groups = groups[held_out.weights > 0]
             seen = [judged_on(cascade, *counted, SETTINGS.confidence, args.positive, groups) for cascade in cascades]
     for cascade, out in zip(cascades, outs, strict=True):
-        dump_forest(cascade, args.outputs.aside(out))
+        with doing(args, f"writing {out}"):
+            dump_forest(cascade, args.outputs.aside(out))
     rows, n = data if held_out is None else held_out, path.stages.n_stages
     draw_pictures(args, lambda: package("prunemodels.plots").plot_exits(cascades[0], rows.X, rows.y, sample_weight=rows.weights))
     more = n - args.stages

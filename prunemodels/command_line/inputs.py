@@ -404,7 +404,8 @@ def read_instance(args: argparse.Namespace, forest: Any = None) -> Instance:
     errors, seen = read_errors(args, model)
     judged = read.under_costs(mistake_costs(args.mistakes, model.ensemble.classes))
     options = {"errors": errors, "sample_weight": data.weights, "evaluation_cost": args.evaluation_cost}
-    problem = problem_of(judged, data.X, costs=costs, **options)
+    with doing(args, "counting what the forest asks for"):
+        problem = problem_of(judged, data.X, costs=costs, **options)
     return Instance(forest, TreeModel(forest, problem.ensemble), data, costs, problem, [data, *seen])
 
 

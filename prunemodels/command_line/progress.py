@@ -26,6 +26,7 @@ class Watch:
 
     def __init__(self, command: str, where: Where | None) -> None:
         self._command, self._where = command, where
+        self._begun = False
         self._steps: list[tuple[str, float]] = []
         self._over, self._start = threading.Event(), time.perf_counter()
         self._thread = threading.Thread(target=self._tell, daemon=True)
@@ -43,6 +44,7 @@ class Watch:
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
         """Name what the block does."""
+        self._begun = True
         self._steps.append((what, time.perf_counter()))
         try:
             yield
@@ -53,7 +55,7 @@ class Watch:
     def line(self) -> str:
         """What is being done: ``prunemodels cascade: fitting models, 20 s (of 25 s)``."""
         now, steps = time.perf_counter(), self._steps[-1:]
-        what, since = steps[0] if steps else ("working", self._start)
+        what, since = steps[0] if steps else ("finishing" if self._begun else "starting", self._start)
         whole = f" (of {now - self._start:.0f} s)" if since - self._start >= 1 else ""
         return f"prunemodels {self._command}: {what}, {now - since:.0f} s{whole}"
 

@@ -15,6 +15,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
@@ -26,8 +27,10 @@ from formulations.instance.cost_items import Price
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import Stops, stops_of
 from prunemodels.evaluation.curve import TradeoffCurve
+from prunemodels.evaluation.evaluate import item_label
 from prunemodels.plots.picture import (
     BLACK,
+    BLUE,
     DRAWING,
     SMALL,
     Picture,
@@ -44,6 +47,15 @@ from prunemodels.plots.picture import (
     styled,
     text_size,
 )
+
+PAPER, MUTED = "#ffffff", "#666666"
+"""Colours that a page may replace by those of its theme, as `BLACK` and `BLUE`."""
+
+ON_DARK, ON_LIGHT = "#fefefe", "#010101"
+"""Text on areas whose colours are the same in every theme: no theme replaces these."""
+
+CLEAR_TO_BLUE = LinearSegmentedColormap.from_list("clear to blue", [(*to_rgb(BLUE), 0.0), (*to_rgb(BLUE), 1.0)])
+"""From nothing, whatever the paper is, to blue."""
 
 
 @checked
@@ -210,6 +222,7 @@ def draw_policies(ax: Axes, stops: Stops, share: NDArray[np.float64], colour: ND
     order = np.argsort(cost, kind="stable")
     if len(order) > 1:
         ax.stackplot(cost[order], share[order].T, colors=colour, lw=0.4, edgecolor="white")
+    ax.axvline(own, color=PAPER, lw=3.0)  # the dashes are seen on light and dark areas
     ax.axvline(own, color=BLACK, lw=1.2, ls="--")
     if len(order) > 1:
         _name_areas(ax, cost[order], share[order], colour, own)
@@ -247,19 +260,19 @@ def _name_areas(ax: Axes, cost: NDArray[np.float64], share: NDArray[np.float64],
         if room[k] > height / inches[1]:
             dark = np.dot(colour[stage][:3], (0.299, 0.587, 0.114)) < 0.5
             at = float(grid[k]), float(low[k] + high[k]) / 2
-            ax.text(*at, name, ha="center", va="center", fontsize=SMALL, color="white" if dark else BLACK)
+            ax.text(*at, name, ha="center", va="center", fontsize=SMALL, color=ON_DARK if dark else ON_LIGHT)
 
 
 def draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:
     """A bar for each stage where rows stop: their share; stage and mean cost beside the axis, the error at the bar's end."""
     place, share, error = np.arange(stops.used.size), stops.share(), stops.error()
-    ax.barh(place, share, height=0.8, color=colour[stops.used], edgecolor="0.3", lw=0.6)
+    ax.barh(place, share, height=0.8, color=colour[stops.used], edgecolor=MUTED, lw=0.6)
     numbers = stops.evaluation.table.value.shape[2] == 1
     for k, part in enumerate(share):
-        text = f" {100 * part:.3g} %"
+        text = f"{100 * part:.3g} %"
         if error is not None:
             text += f", error {error[k]:.3g}" if numbers else f", {100 * error[k]:.3g} % wrong"
-        ax.text(part, k, text, va="center", fontsize=SMALL)
+        ax.annotate(text, (part, k), xytext=(4, 0), textcoords="offset points", va="center", fontsize=SMALL)
     ax.set_yticks(place, [f"stage {s}, cost {c:.3g}" for s, c in zip(stops.used, stops.mean_cost(), strict=True)])
     ax.set_ylim(max(stops.used.size, DRAWING.fewest_rows) - 0.5, -0.5)
     ax.set_xlim(0, float(share.max()) * (1.5 if error is None else 2.4))
@@ -282,11 +295,11 @@ def draw_items(ax: Axes, stops: Stops) -> QuadMesh | None:
         ax.text(0.5, 0.5, "nothing", ha="center", va="center", transform=ax.transAxes, color="0.4")
         ax.set_xticks([])
         return None
-    cells = ax.pcolormesh(by_then[:, order], cmap="Blues", vmin=0, vmax=1, edgecolors="white", lw=1.5)
+    cells = ax.pcolormesh(by_then[:, order], cmap=CLEAR_TO_BLUE, vmin=0, vmax=1, edgecolors=PAPER, lw=1.5)
     ax.set_ylim(max(stops.used.size, DRAWING.fewest_rows), 0)
     names = [
         literal(n if len(n) <= DRAWING.longest_name else n[: DRAWING.longest_name - 1] + "…")
-        for n in (stops.items.names[m] for m in order)
+        for n in (item_label(stops.items.names[m]) for m in order)
     ]
     ax.set_xticks(np.arange(order.size) + 0.5, names, rotation=90, fontsize=SMALL)
     ax.xaxis.tick_top()

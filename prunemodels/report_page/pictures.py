@@ -1,7 +1,7 @@
 """The pictures of a page: those of `prunemodels.plots`, as SVG within the page.
 
 A picture has a title and a description for readers who cannot see it. Its colours
-are those of the page, so that they follow its theme; where shades of a colour mean something, the picture stays on white.
+are those of the page, so that they follow its theme; the colours of stages are the same in every theme.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class Drawn:
     caption: str = ""
 
 
-def inline(ax: Axes, key: str, title: str, description: str, *, themed: bool = True) -> Markup:
+def inline(ax: Axes, key: str, title: str, description: str) -> Markup:
     """The figure of some axes as an SVG element without styles, ids, and addresses of its own.
 
-    `key` begins the ids of the picture, and no other picture of the page may have it. Where `themed`, colours are the theme's.
+    `key` begins the ids of the picture, and no other picture of the page may have it. Colours with a role are the theme's.
     """
     file = io.StringIO()
     style: Any = {**STYLE, "svg.fonttype": "none", "svg.hashsalt": key}
@@ -87,12 +87,8 @@ def inline(ax: Axes, key: str, title: str, description: str, *, themed: bool = T
     drawn = re.sub(' style="([^"]*)"', lambda style: _attributes(style[1]), drawn)
     drawn = re.sub(r'(?<= d=")[^"]*', lambda path: " ".join(path[0].split()), drawn)
     drawn = re.sub(r"(\d\.\d\d?)\d+(?=[^<>]*>)", r"\1", re.sub(r">\s+<", "><", drawn))
-    light = Markup("" if themed else ' class="light"')
-    if themed:
-        drawn = re.sub(
-            '#[0-9a-f]{6}(?=")', lambda colour: f"var(--{ROLES[colour[0]]})" if colour[0] in ROLES else colour[0], drawn
-        )
-    start = Markup('<svg viewBox="{0}" role="img" aria-labelledby="{1}-title {1}-desc"{2}>').format(box, key, light)
+    drawn = re.sub('#[0-9a-f]{6}(?=")', lambda colour: f"var(--{ROLES[colour[0]]})" if colour[0] in ROLES else colour[0], drawn)
+    start = Markup('<svg viewBox="{0}" role="img" aria-labelledby="{1}-title {1}-desc">').format(box, key)
     told = Markup('<title id="{0}-title">{1}</title><desc id="{0}-desc">{2}</desc>').format(key, title, description)
     return start + told + Markup(printable(drawn) + "</svg>")
 
@@ -168,7 +164,7 @@ def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
             for k, name in ends
         )
         title = "Share of the examples that stop at each stage, by policy"
-        svg = inline(ax, "layers-chart", title, f"{told}. The chosen one costs {amount(own)}.", themed=False)
+        svg = inline(ax, "layers-chart", title, f"{told}. The chosen one costs {amount(own)}.")
         drawn.append(Drawn("By every policy", svg))
     ax = axes_for(None, (WIDTH, 0.9 + 0.27 * max(found.used.size, 5)))
     draw_bars(ax, found, colour)
@@ -176,7 +172,7 @@ def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
     told = "; ".join(
         f"{share(part)} of the examples stop at stage {s}" for s, part in zip(found.used, found.share(), strict=True)
     )
-    svg = inline(ax, "bars-chart", "Share of the examples that stop at each stage", f"{told}.", themed=False)
+    svg = inline(ax, "bars-chart", "Share of the examples that stop at each stage", f"{told}.")
     n_bought = int(found.bought.any(axis=1).sum())
     nothing = "The stages do not say what they read." if facts.purchases is None else "Nothing that has a price was bought."
     drawn.append(Drawn("By the chosen policy", svg, "" if n_bought else nothing))
@@ -189,6 +185,6 @@ def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
     shown = min(n_bought, DRAWING.most_exit_items)
     some = f" {shown} of {n_bought:,} items are shown, those that most examples bought." if shown < n_bought else ""
     told = f"A row for each stage where examples stop, a column for each of {count(shown, 'item')} that they have bought by then."
-    svg = inline(ax, "staircase-chart", "What the examples have bought by the stage where they stop", told, themed=False)
+    svg = inline(ax, "staircase-chart", "What the examples have bought by the stage where they stop", told)
     drawn.append(Drawn("What was bought by then", svg, f"A cell is full where all of them have bought the item by then.{some}"))
     return drawn

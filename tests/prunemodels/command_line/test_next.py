@@ -71,7 +71,8 @@ def test_a_pipe_has_a_line_every_ten_seconds(monkeypatch: pytest.MonkeyPatch, ca
         lines = capsys.readouterr().err.splitlines()
         assert len(lines) >= least
         assert all(re.fullmatch(r"prunemodels cascade: learning when to stop, \d+ s", line) for line in lines)
-    assert watch.line.startswith("prunemodels cascade: working, ")
+    assert watch.line.startswith("prunemodels cascade: finishing, ")
+    assert Watch("cascade", None).line.startswith("prunemodels cascade: starting, ")
 
 
 class _Quick:

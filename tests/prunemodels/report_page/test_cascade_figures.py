@@ -16,8 +16,10 @@ from sklearn.preprocessing import StandardScaler
 import prunemodels as pm
 from prunemodels.cascades.evaluation import evaluate_exit_path, stops_of
 from prunemodels.cascades.forest_exits import cascade_of
+from prunemodels.plots.curves import ON_DARK, ON_LIGHT, draw_items
+from prunemodels.plots.picture import axes_for
 from prunemodels.report_page import pictures
-from prunemodels.report_page.cascade import stage_figures
+from prunemodels.report_page.cascade import gather_cascade, stage_figures
 from prunemodels.report_page.evidence import evidence_of_cascade, least_error
 from prunemodels.report_page.purchases import Item, purchases
 from prunemodels.stages.judging import lost
@@ -195,3 +197,24 @@ def test_nothing_bought_is_said() -> None:
     assert facts.on_rows is not None
     (bars,) = pictures.stops(facts, facts.on_rows)
     assert bars.caption == "Nothing that has a price was bought."
+
+
+def test_pictures_follow_the_theme_and_name_items_as_tables_do() -> None:
+    """No picture of a cascade stays on white: outside of areas, text and lines have the theme's colours; cells are blue as far as
+    rows have bought. A discounted item has the name that it has in tables.
+    """
+    known = case("sets")
+    facts = gather_cascade(known.cascade, known.X, known.y)
+    assert facts.on_rows is not None
+    drawn = [one.svg for one in pictures.stops(facts, facts.on_rows)]
+    own = '#[0-9a-f]{6}(?=[;"])'
+    text = [re.findall(f'<text[^>]*fill="({own})', svg) for svg in drawn]
+    assert {colour for found in text for colour in found} <= {ON_DARK, ON_LIGHT}
+    assert all("class=" not in svg and 'fill="white"' not in svg for svg in drawn)
+    assert "var(--after)" in drawn[-1]
+    ax = axes_for(None, (4, 3))
+    stops = facts.on_rows.stops
+    draw_items(ax, replace(stops, items=replace(stops.items, names=("shared:A", *stops.items.names[1:]))))
+    names = {label.get_text() for label in ax.get_xticklabels()}
+    assert "shared:A" not in names
+    assert "first of group A" in names
