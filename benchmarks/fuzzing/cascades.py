@@ -206,7 +206,7 @@ def _wrong_on_demand(made: Case, model: Any, rng: np.random.Generator) -> Iterat
 
 def _wrong_copies(made: Case, model: Any, folder: Path) -> Iterator[str]:
     """(4)."""
-    pm.save_cascade(model, folder / "it.skops")
+    pm.save_cascade(model, folder / "it.skops", force=True)
     log = folder / "sets"
     copies = {"pickled": pickle.loads(pickle.dumps(model)), "loaded": pm.load_cascade(folder / "it.skops")}
     copies["with a log"] = made.fitted(checkpoint=str(log))

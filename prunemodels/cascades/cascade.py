@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from copy import copy
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.compose import ColumnTransformer
@@ -23,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from formulations.arguments import NotNegative, Share, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
-from formulations.instance.cost_sample import in_order_of
+from formulations.instance.cost_sample import check_weights, in_order_of
 from formulations.instance.tree_loss import TreeLoss
 from formulations.long_steps import interruption_as_error
 from prunemodels.cascades.choosing import chosen, promised
@@ -47,6 +49,7 @@ from prunemodels.points import Rule
 from prunemodels.stages.judging import judged_by, predicted_classes
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import Decision, ExitPolicy, decide
+from prunemodels.stages.prices import priced_stages
 from prunemodels.stages.raw_tables import cascade_sample, raw_rows, reads_raw_columns
 from prunemodels.stages.set_stages import SetStages
 from prunemodels.stages.staged_model import StagedModel
@@ -54,6 +57,11 @@ from prunemodels.stages.stages import PricedStages, Stages, table_of
 from prunemodels.statements.groups import check_apart, group_numbers, part_of
 from prunemodels.statements.mean_bounds import unequal
 from prunemodels.statements.promises import Promise, check_enough, check_max_error
+
+
+def version_of_package() -> str:
+    """The version of prunemodels, which has been imported before this module."""
+    return str(sys.modules["prunemodels"].__version__)
 
 
 class Cascade(BaseEstimator):  # type: ignore[misc]
@@ -81,6 +89,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         `cost_` and `error_` if each of these rows counts once, whatever its `sample_weight`.
     spending_
         how much of a budget is spent, and why not all of it; empty without a budget.
+    package_version_
+        the version of this package that chose the policy, which saved cascades carry.
     promise_
         the error that was promised, and how it was tested; None without `max_error`.
     """
@@ -274,7 +284,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
 
     def _keep(self, path: ExitPath, choice: Choice, promise: Promise | None = None) -> Self:
         """Take a policy of a path for predictions, and store its attributes."""
-        self.promise_ = promise
+        self.promise_, self.package_version_ = promise, version_of_package()
         self.stages_, self.exit_path_, self.row_, self.policy_ = path.stages, path, choice.row, choice.policy
         self.cost_, self.error_ = choice.cost, choice.error
         self.held_out_cost_, self.held_out_error_, self.spending_ = choice.held_out_cost, choice.held_out_error, choice.spending
@@ -406,6 +416,42 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             except (LookupError, TypeError) as error:  # what has neither a shape nor rows
                 raise InvalidInputError(f"X is a {type(X).__name__}; give a table with one row an example") from error
         return X
+
+    def purchases(self, X: Any, *, sample_weight: ArrayLike | None = None) -> pd.DataFrame:
+        """What share of the rows of X buys each item by the policy in use, and what they would buy by the last stage.
+
+        Returns
+        -------
+        DataFrame
+            one row an item that has a price, those on which most is spent first; columns ``price``, ``by_last_stage`` and
+            ``bought``, which are shares of the rows, by weight.
+
+        Raises
+        ------
+        InvalidInputError
+            for columns and weights that do not fit, and for stages that do not tell what they read.
+
+        Examples
+        --------
+        >>> import prunemodels as pm
+        >>> from prunemodels.example import X_test, X_valid, path, y_valid
+        >>> model = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0).at_cost(6)
+        >>> print(model.purchases(X_test).head(2).round(2).rename_axis(None).to_string())
+                     price  by_last_stage  bought
+        concavity      5.0            1.0    1.00
+        compactness    1.0            1.0    0.35
+        """
+        rows, stages = self._rows(X), priced_stages(self.stages_)
+        first, stop = stages.first_bought(rows), decide(self.policy_, self.stages_, rows).stage
+        share = check_weights(sample_weight, stop.size, "sample_weight", X)
+        share = share / share.sum()
+        columns = {
+            "price": stages.items.price,
+            "by_last_stage": (first < stages.n_stages) @ share,
+            "bought": (first <= stop) @ share,
+        }
+        table = pd.DataFrame(columns, index=pd.Index(stages.items.names, name="item"))[stages.items.price > 0]
+        return table.iloc[np.lexsort((-table["by_last_stage"], -table["price"] * table["bought"]))]
 
     def stop_stages(self, X: Any) -> NDArray[np.int64]:
         """The stage at which each row of X stops, shape (N,)."""

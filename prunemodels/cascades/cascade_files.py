@@ -8,6 +8,7 @@ Compiled code follows the indices in trees without bounds checks, so all trees a
 from __future__ import annotations
 
 import json
+import os
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.tree_loss import MEASURES, TreeLoss
 from formulations.memory import too_large
-from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.cascade import Cascade, version_of_package
 from prunemodels.cascades.learning import ExitSample
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS
 from prunemodels.files.forests import check_model_file, load_joblib, load_model, save_forest
@@ -86,13 +87,18 @@ A partial function is called with what the file holds; the function itself must 
 
 
 @checked
-def save_cascade(cascade: Cascade, file: str | Path) -> None:
+def save_cascade(cascade: Cascade, file: str | Path, *, force: bool = False) -> None:
     """Write a fitted cascade to a ``.skops`` or ``.joblib`` file; after a failure no partial file remains.
+
+    Parameters
+    ----------
+    force
+        whether a file that exists is overwritten.
 
     Raises
     ------
     InvalidInputError
-        for another file ending, and for an object that is not a fitted cascade.
+        for another file ending, for a file that exists, and for an object that is not a fitted cascade.
     BrokenFileError
         if the file cannot be written.
 
@@ -110,6 +116,8 @@ def save_cascade(cascade: Cascade, file: str | Path) -> None:
     ['cascade.skops']
     """
     _check_fitted(cascade, "cascade")
+    if os.path.exists(file) and not force:
+        raise InvalidInputError(f"file is {os.fspath(file)!r}, which exists; name another, or overwrite it with force=True")
     if isinstance(getattr(cascade, "costs", None), (pd.DataFrame, pd.Series)):  # skops writes no table; the items say the same
         cascade = copy(cascade).set_params(costs=priced_stages(cascade.stages_).items)
     if isinstance(getattr(cascade, "mistakes", None), Mapping):  # skops writes no pairs as keys; the matrix says the same
@@ -166,8 +174,10 @@ def load_cascade(file: str | Path, *, trust_pickle: bool = False, trusted: Seque
     except BrokenFileError:
         raise
     except Exception as error:  # a file can lack any attribute, or give it any type
+        writer, own = getattr(cascade, "package_version_", "an unknown version"), version_of_package()
+        versions = "" if writer == own else f"; prunemodels {writer} wrote it, this is {own}"
         raise BrokenFileError(
-            f"{place} holds a cascade that cannot predict ({type(error).__name__}: {error}); save the cascade again"
+            f"{place} holds a cascade that cannot predict ({type(error).__name__}: {error}){versions}; save the cascade again"
         ) from error
     return cascade
 

@@ -22,7 +22,7 @@ from prunemodels.models.tree_model import TreeModel
 from prunemodels.on_demand.answers import Cells, read, refusal
 from prunemodels.on_demand.beginning import forest_walks, staged_walks
 from prunemodels.on_demand.deciding import Options
-from prunemodels.on_demand.request import Acquire, Request, TableLookup
+from prunemodels.on_demand.request import UNAVAILABLE, Acquire, Request, TableLookup
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.transport import Asking, Start
 from prunemodels.on_demand.walk import Walk
@@ -163,8 +163,9 @@ class OnDemandPredictor:
             labels of the rows to predict, without repeats: a pandas index, a list, or a number n for 0 to n - 1.
         known
             values that are at hand, and cost nothing: a mapping from feature names to columns, or a table, a pandas one with
-            labels of rows as its index. Rows that it leaves out, and cells that are `UNAVAILABLE`, or masked in a ``numpy.ma``
-            array, are not known; NaN is a measured missing value.
+            labels of rows as its index. Rows that it leaves out, and cells that are masked in a ``numpy.ma`` array, are not
+            known. Two kinds of cells say that a value is never to be bought: NaN is a measured missing value, with which the
+            model predicts; `UNAVAILABLE` is one that cannot be had.
 
         Raises
         ------
@@ -172,7 +173,9 @@ class OnDemandPredictor:
             for labels that repeat, features that the forest does not have, and values that are not finite numbers or NaN.
         """
         labels = _labels(rows)
-        return Walk(self._plan, self._decider, Start(self.acquire, labels, self._known(known, labels), self._asking))
+        walk = Walk(self._plan, self._decider, Start(self.acquire, labels, self._known(known, labels), self._asking))
+        walk._never_buy(self._not_to_be_had(known, labels))
+        return walk
 
     @checked
     def run(self, rows: Any, *, known: Any = None, max_total_cost: Price | None = None) -> OnDemandResult:
@@ -284,6 +287,19 @@ class OnDemandPredictor:
         lost = np.zeros_like(mask) if asked is None else np.asarray(asked, dtype=bool) & ~mask
         walk._bought_before(lost[:, self._plan.features])
         return walk
+
+    def _not_to_be_had(self, known: Any, labels: pd.Index[Any]) -> NDArray[np.bool_]:
+        """Which cells of `known` are `UNAVAILABLE`, shape (n, F)."""
+        lost = np.zeros((len(labels), len(self._plan.names)), dtype=bool)
+        for f, name in enumerate(self._plan.names if known is not None else ()):
+            if name not in known:
+                continue
+            column = known[name]
+            if isinstance(column, pd.Series):
+                column = column.reindex(labels)
+            cells = np.asarray(column, dtype=object)
+            lost[:, f] = [cell is UNAVAILABLE for cell in np.broadcast_to(cells, len(labels))]
+        return lost
 
     def _known(self, known: Any, labels: pd.Index[Any]) -> Cells:
         """The known values of the features that are tested."""

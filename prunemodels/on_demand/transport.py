@@ -49,6 +49,10 @@ class Asker(Resumable, Protocol):
         """Record the answer to a request."""
         ...
 
+    def note(self, event: str, request: Request, told: str = "") -> None:
+        """Keep a line of the record of who was asked what."""
+        ...
+
 
 def ask_in_turn(walk: Asker, requests: list[Request], spending: Spending) -> bool:
     """Ask for one request after the other, up to the first that `spending` does not allow; returns whether all were allowed."""
@@ -86,6 +90,7 @@ async def ask_together(walk: Asker, requests: list[Request], limit: int | None, 
             try:
                 await _serve(walk, request)
                 spending.book(request)
+                await asyncio.sleep(0)  # other tasks run, also where acquire is not asynchronous
             except AcquisitionFailedError as error:
                 failures.append(error)
 
@@ -125,6 +130,7 @@ def _asked(walk: Asker, request: Request) -> Any:
             "this predictor has no acquire, so the walk cannot ask; give one, or drive the walk by next_requests and take"
         )
     walk.requests += 1
+    walk.note("asked", request)
     try:
         return walk.acquire(request)
     except Exception as error:
@@ -133,6 +139,7 @@ def _asked(walk: Asker, request: Request) -> Any:
 
 def _failed(walk: Asker, request: Request, error: BaseException) -> AcquisitionFailedError:
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    walk.note("failed", request, what)
     return AcquisitionFailedError(
         f"{request} failed ({what}); what was delivered before is kept: error.walk.run() goes on", request, walk
     )

@@ -18,9 +18,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.arguments import Count, checked
@@ -96,6 +98,7 @@ class Walk:
         self._arrived: list[tuple[Request, Answer, list[Request]]] = []
         self._open: dict[int, Request] = {}
         self._unavailable: dict[int, Request] = {}
+        self._notes: list[tuple[datetime, str, Request, str]] = []
         self._make_locks()
 
     def _make_locks(self) -> None:
@@ -126,6 +129,28 @@ class Walk:
         with self._changing:
             self._settle()
             return self._decider.result(rounds=self.rounds, requests=self.requests, refused=self.refused)
+
+    def note(self, event: str, request: Request, told: str = "") -> None:
+        """Keep a line of `audit`, and log it."""
+        self._notes.append((datetime.now(UTC), event, request, told))
+        logger.info("%s: %s, attempt %d%s", event, request, request.attempt, f" ({told})" * bool(told))
+
+    def audit(self) -> pd.DataFrame:
+        """Who was asked what, and when: a line for each request that was made, answered, refused, or failed.
+
+        The same lines are logged at the level INFO by the logger ``prunemodels.on_demand``.
+
+        Returns
+        -------
+        DataFrame
+            columns ``time`` (UTC), ``event``, ``request`` (its number), ``attempt``, ``items``, ``features``, ``rows`` (their
+            labels), ``price`` (what a row pays) and ``told`` (why it failed, or how many values did not come).
+        """
+        lines = [
+            (time, event, r.number, r.attempt, r.items, r.features, tuple(r.rows), float(r.price), told)
+            for time, event, r, told in self._notes
+        ]
+        return pd.DataFrame(lines, columns=["time", "event", "request", "attempt", "items", "features", "rows", "price", "told"])
 
     @property
     def finished(self) -> bool:
@@ -238,10 +263,14 @@ class Walk:
                 chosen[rows] = self._purchases.features[np.argmax(one, axis=1)]
             return chosen
 
+    def _never_buy(self, lost: NDArray[np.bool_]) -> None:
+        """Values that cannot be had, shape (n, F)."""
+        self._held.status[lost & (self._held.status == UNKNOWN)] = LOST
+
     def _bought_before(self, lost: NDArray[np.bool_]) -> None:
         """Count the known features as bought: what they share with others is paid. `lost`, shape (n, F), cannot be had."""
         self._held.paid_by[(self._held.status == KNOWN) @ self._purchases.needs] = 0
-        self._held.status[lost & (self._held.status == UNKNOWN)] = LOST
+        self._never_buy(lost)
 
     def _waiting(self, one_feature: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The rows that wait for something, and what for: all that they are certain to need, or one feature each."""
@@ -295,6 +324,7 @@ class Walk:
         try:
             given = self._decider.judged(request, read(answer, request, self._purchases.dtype, self._purchases.columns))
         except InvalidInputError as error:
+            self.note("refused", request, str(error))
             raise AcquisitionFailedError(f"the answer to {request} is refused: {error}", request, self) from error
         if request.number not in self._open:
             self._take_late(request, given)
@@ -310,6 +340,8 @@ class Walk:
         for (i, f), why in given.wrong.items():
             again = "is asked for again" if not last else "counts as unavailable"
             logger.warning("%r of row %r %s; it %s", request.features[f], request.rows[i], why, again)
+        absent = int((~given.had).sum())
+        self.note("answered", request, f"{absent:,} of {given.had.size:,} values did not come" if absent else "")
         self._arrived.append((request, given, rest))  # a single step: from here on the answer is safe from Ctrl-C
         self._settle()
         if rest and last:

@@ -268,3 +268,28 @@ def test_forged_trees_are_refused(tmp_path: Path, change: str) -> None:
     save_forest(forged, tmp_path / "c.skops")
     with pytest.raises(pm.errors.BrokenFileError, match=r"c\.skops (has arrays that do not fit|holds a cascade that cannot)"):
         load_cascade(tmp_path / "c.skops")
+
+
+def test_a_saved_cascade_is_not_overwritten_unasked(tmp_path):
+    """And says which version of the package wrote it."""
+    known = case("sets")
+    place = tmp_path / "c.skops"
+    save_cascade(known.cascade, place)
+    with pytest.raises(pm.errors.InvalidInputError, match=r"c\.skops', which exists; name another"):
+        save_cascade(known.cascade, place)
+    save_cascade(known.cascade, place, force=True)
+    assert load_cascade(place).package_version_ == pm.__version__
+
+
+@pytest.mark.parametrize("kind", ["sets", "prunings"])
+def test_purchases_add_up_to_the_cost(kind):
+    """The shares that buy, times the prices, are the mean cost by the policy and by the last stage, but for evaluation."""
+    known = case(kind)
+    bought = known.cascade.purchases(known.X)
+    once = ~bought.index.isin(["licence"])
+    evaluation = 0.0 if kind == "sets" else 0.5
+    assert bought["bought"].le(bought["by_last_stage"]).all()
+    paid = float((bought["bought"] * bought["price"])[once].sum())
+    assert paid == pytest.approx(known.cascade.prediction_cost(known.X).mean(), abs=1e-9 + evaluation)
+    dear = known.cascade.stages_.costs(known.X)[-1].mean()
+    assert float((bought["by_last_stage"] * bought["price"])[once].sum()) == pytest.approx(dear, abs=1e-9 + evaluation)
