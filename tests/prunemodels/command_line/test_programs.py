@@ -79,7 +79,7 @@ def test_compare_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_compare_within_budgets(capsys: pytest.CaptureFixture[str]) -> None:
     """--budget runs the budget engines: a row each and budget, with what its pruning costs and errs."""
     words = f"compare forest.skops {FILES} --budget"
-    lines = screen(capsys, f"{words} 2,3.5 --solvers path,highs_lp1 --out out/table.csv").splitlines()
+    lines = screen(capsys, f"{words} 2 3.5 --solvers path,highs_lp1 --out out/table.csv").splitlines()
     assert lines[0].endswith("cost at most 2, 3.5")
     assert max(map(len, lines)) <= 80
     found = [pm.solve(the_problem(), budget=b, method="path") for b in (2, 3.5)]
