@@ -301,7 +301,7 @@ def choose_pruning(
 def within_limits(args: argparse.Namespace, path: PruningPath) -> LimitedSolution:
     """The answer to ``--budget`` or to the limits."""
     options: dict[str, Any] = {"time_limit": args.time_limit, "path": path, "progress": shows_progress(args)}
-    with errors_naming("--limit" if args.budget is None else "--budget"), doing(args, f"searching within {_goal(args)}"):
+    with errors_naming("--limit" if args.budget is None else "--budget"), doing(args, "searching within the limits"):
         answer: LimitedSolution = solve(path.problem, limits=limits_of(args) or (), method=args.method or "best", **options)
         return answer
 

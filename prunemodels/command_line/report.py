@@ -27,7 +27,7 @@ from prunemodels.command_line.inputs import (
     read_instance,
     read_model_file,
 )
-from prunemodels.command_line.judge import check_positive, warnings_of
+from prunemodels.command_line.judge import check_positive, choice_line, warnings_of
 from prunemodels.command_line.parsing import errors_naming, need, option_of, refuse
 from prunemodels.command_line.process import STATUS
 from prunemodels.command_line.progress import doing
@@ -39,7 +39,7 @@ from prunemodels.command_line.prune import (
     seen_apart,
     within_limits,
 )
-from prunemodels.command_line.summary import Line, Summary
+from prunemodels.command_line.summary import Line, Summary, card_of
 from prunemodels.evaluation.vote import without_cut
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.problems import pruning_from_forest
@@ -66,7 +66,7 @@ def report_command(args: argparse.Namespace) -> Summary:
     """``prunemodels report``."""
     place = args.outputs.reserve(args.out, "--out", endings=(".html",))
     package("matplotlib")  # refused now rather than after the work
-    with errors_naming("FOREST|CASCADE"):
+    with errors_naming("FOREST|CASCADE"), doing(args, f"reading {args.forest}"):
         cascade = holds_cascade(args.forest, trust_pickle=args.trust_pickle)
     facts, hints = (_of_cascade(args), []) if cascade else _of_pruning(args)
     with doing(args, "drawing the page"):
@@ -118,7 +118,7 @@ def _of_cascade(args: argparse.Namespace) -> CascadeFacts:
         refuse(args, "label weights", "names a column of --held-out, which is missing; give both, or neither")
     else:
         need(args, "label", LABEL)
-    with errors_naming("CASCADE"):
+    with errors_naming("CASCADE"), doing(args, f"reading {args.forest}"):
         cascade = load_cascade(args.forest, trust_pickle=args.trust_pickle)
     with errors_naming(f"--lam {args.lam}" if args.budget is None else f"--budget {args.budget:g}"):
         if args.budget is not None or args.lam is not None:
@@ -134,7 +134,11 @@ def _cross_fitted(facts: CascadeFacts) -> tuple[dict[str, Any], list[str | Line]
     (c0, e0), c1, e1, n = facts.before, facts.tradeoff.chosen.cost, facts.tradeoff.chosen.error, facts.path.n
     told = f"cost {amount(c0)} -> {amount(c1)}; error {error(e0, facts.task)} -> {error(e1, facts.task)}; {n:,} examples"
     record = {"cost_before": c0, "cost_after": c1, "error_before": e0, "error_after": e1, "n": n}
-    return {"cross_fitted": record, "in_fitting": facts.fitted}, [Line("cross-fitted", told)]
+    lines: list[str | Line] = [Line("cross-fitted", told)]
+    if facts.fitted is not None:
+        lines += ["", card_of(facts.fitted), "", *choice_line(facts.fitted)]
+        lines += [Line("", "of the rows that it was learned from, where it does too well")]
+    return {"cross_fitted": record, "in_fitting": facts.fitted}, lines
 
 
 def _check_options(args: argparse.Namespace) -> None:
