@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from formulations.errors import InvalidInputError
+from formulations.instance.tree_loss import usual_loss
 from formulations.shown import Card, error_name
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.command_line.inputs import (
@@ -33,6 +34,7 @@ from prunemodels.command_line.progress import doing
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.evaluate import Evaluation, evaluate
+from prunemodels.models.forests.labels import losses_of
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.statements.change import error_interval
 from prunemodels.statements.mean_bounds import MeanInterval
@@ -139,9 +141,15 @@ def _compared(args: argparse.Namespace, first: Judged, second: Judged) -> Any:
         raise InvalidInputError(
             f"--against: {second.file} answers {told[1]}, {first.file} {told[0]}; give models of the same labels"
         )
-    if first.answered.loss.measure != second.answered.loss.measure:
-        measures = first.answered.loss.measure, second.answered.loss.measure
-        raise InvalidInputError(f"--against: {first.file} is judged by the {measures[0]}, {second.file} by the {measures[1]}")
     short = Path(second.file).name, Path(first.file).name
     names = short if short[0] != short[1] else (second.file, first.file)
-    return changed(args, second.answered, first.answered, classes_of(first.model), first.rows, names)
+    pair = [judged.answered for judged in (second, first)]
+    if pair[0].loss.measure != pair[1].loss.measure:  # models that were made for different losses are compared by the usual one
+        pair = [_by_usual_loss(one, classes_of(first.model), first.rows) for one in pair]
+    return changed(args, pair[0], pair[1], classes_of(first.model), first.rows, names)
+
+
+def _by_usual_loss(of: Answered, classes: Any, rows: Examples) -> Answered:
+    """The same answers, judged by the error rate or the squared error."""
+    loss = usual_loss("regression" if classes is None else "classification")
+    return replace(of, losses=losses_of(classes, of.said, rows.y)[weights_of(rows) > 0], loss=loss)

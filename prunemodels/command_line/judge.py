@@ -24,6 +24,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.tree_loss import TreeLoss, usual_loss
 from formulations.shown import align, cell, error_name, row_of
 from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.evaluation import evaluate_exit_path
 from prunemodels.command_line.columns import columns_of, columns_table
 from prunemodels.command_line.inputs import (
     PRINTS,
@@ -139,13 +140,12 @@ def answered(args: argparse.Namespace, model: TreeModel | Cascade, rows: Example
     """What a model or a cascade answers for examples, by weight."""
     at, said = weights_of(rows) > 0, model.predict(rows.X)
     if isinstance(model, Cascade):
-        loss = usual_loss(model.stages_.task)
-        once = float(model.stages_.once[model.policy_.last_stage])
-        cost = SampleCost(model.prediction_cost(rows.X)[at], once)
-    else:
-        loss = usual_loss(model.task) if model.forest is not None else model.ensemble.loss
-        usage = model.usage(rows.X, costs, rows.weights, args.evaluation_cost)
-        cost = SampleCost.of(usage, model.ensemble.is_split)
+        seen, policy = evaluate_exit_path(model, rows.X, rows.y, sample_weight=rows.weights), model.policy_
+        cost = SampleCost(seen.costs(policy)[at], float(seen.table.once[policy.last_stage]))
+        return Answered(cost, seen.losses(policy)[at], said, seen.path.by)
+    loss = usual_loss(model.task) if model.forest is not None else model.ensemble.loss
+    usage = model.usage(rows.X, costs, rows.weights, args.evaluation_cost)
+    cost = SampleCost.of(usage, model.ensemble.is_split)
     return Answered(cost, losses_of(classes_of(model), said, rows.y, loss=loss)[at], said, loss)
 
 

@@ -24,7 +24,7 @@ from formulations.instance.cost_sample import check_largest, check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
 from formulations.instance.routing import n_examples
-from formulations.instance.tree_loss import ERROR_RATE, usual_loss
+from formulations.instance.tree_loss import ERROR_RATE
 from formulations.instance.usage import Bill, Usage
 from formulations.shown import Card, Shown, error_name, rate, row_of
 from prunemodels.cascades.cascade import Cascade
@@ -307,7 +307,7 @@ def evaluate_cascade(
         features, kept = float(np.average(counted, weights=seen.weights)), stages.n_splits(policy.last_stage)
     task = "classification" if is_classifier(cascade) else "regression"
     means = seen.mean_cost(policy), features, seen.mean_loss(policy)
-    return Evaluation(*means, kept, int((seen.weights > 0).sum()), effective_rows(seen.weights), task, usual_loss(task).measure)
+    return Evaluation(*means, kept, int((seen.weights > 0).sum()), effective_rows(seen.weights), task, seen.path.by.measure)
 
 
 SHARED = "shared:"

@@ -231,3 +231,18 @@ def test_labels_are_paired_by_how_often_they_come(
         assert main(words.split()) == status
         assert asked[0].endswith(f"as by --map-labels 'z usual={common},a rare={1 - common}'.")
         assert ("class" in capsys.readouterr().out) == (status == 0) or status == 0
+
+
+def test_a_cascade_of_dear_mistakes_is_judged_by_what_they_cost(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """Error and measure are those of `evaluate`; against a forest, which was made for another loss, both are judged by errors."""
+    X, y = house.apart, house.apart_y.to_numpy()
+    words = "exits forest.skops --data valid.csv --label label --ignore w,note --costs costs.csv --stages 3"
+    told(capsys, f"{words} --mistakes 0:1=10 --out m.skops")
+    cascade = load_cascade("m.skops")
+    seen = told(capsys, "evaluate m.skops --data test.csv --label label --against forest.skops --costs costs.csv")
+    figures = pm.evaluate(cascade, X, y)
+    assert figures.measure == seen["figures"]["measure"] != "error rate"
+    assert seen["error"]["mean"] == pytest.approx(figures.error)
+    wrong = [float(np.mean(model.predict(X) != y)) for model in (house.forest, cascade)]
+    assert [seen["change"][name]["mean"] for name in ("error_before", "error_after")] == pytest.approx(wrong)
+    assert seen["change"]["measure"] == "error rate"
