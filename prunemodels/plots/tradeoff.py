@@ -67,8 +67,8 @@ def plot_tradeoff(
         error of *single trees*, by default on their own training rows. It falls to about 0; the forest's error does not.
     held_out
         cost and error of the forest's own predictions on held-out examples: of the whole path, from `evaluate_path`, with a band
-        of one standard error, or of some prunings and the unpruned forest, from `evaluate`. Without it the picture says nothing
-        about new examples.
+        of 95 % intervals, point by point, or of some prunings and the unpruned forest, from `evaluate`. Without it the picture
+        says nothing about new examples.
     chosen
         a pruning to mark: its cost on the cost sample is a line. A circle is at its held-out error, if `held_out` is of the whole
         path and it is a row of it; without `held_out` at the trees' error.
