@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Protocol
@@ -77,20 +78,31 @@ async def ask_together(walk: Asker, requests: list[Request], limit: int | None, 
     After a failure, requests in flight are awaited and kept, since they may have been paid already, and no new one is begun.
     When the task is cancelled, requests in flight are cancelled too, and awaited.
     """
-    gate = asyncio.Semaphore(limit or len(requests))
+    gate, turn = asyncio.Semaphore(limit or len(requests)), asyncio.Lock()
     failures: list[AcquisitionFailedError] = []
     allowed = True
 
     async def serve(request: Request) -> None:
         nonlocal allowed
         async with gate:
-            allowed = allowed and not failures and spending.allows(request)
-            if failures or not allowed:
-                return
+            async with turn:
+                allowed = allowed and not failures and spending.allows(request)
+                if failures or not allowed:
+                    return
+                try:
+                    answer = _asked(walk, request)
+                    if not inspect.isawaitable(answer):
+                        walk.take(request, answer)
+                        spending.book(request)
+                except AcquisitionFailedError as error:
+                    failures.append(error)
+                    return
+                if not inspect.isawaitable(answer):
+                    await asyncio.sleep(0)  # other tasks run before the next request is made
+                    return
             try:
-                await _serve(walk, request)
+                walk.take(request, await _awaited(walk, request, answer))
                 spending.book(request)
-                await asyncio.sleep(0)  # other tasks run, also where acquire is not asynchronous
             except AcquisitionFailedError as error:
                 failures.append(error)
 
@@ -107,20 +119,17 @@ async def ask_together(walk: Asker, requests: list[Request], limit: int | None, 
     return allowed
 
 
-async def _serve(walk: Asker, request: Request) -> None:
-    """Ask for one request and take its answer."""
-    answer = _asked(walk, request)
-    if inspect.isawaitable(answer):
-        try:
-            answer = await answer
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            raise _failed(walk, request, error) from error  # cancelled by itself, not from outside
-        except Exception as error:
-            raise _failed(walk, request, error) from error
-    walk.take(request, answer)
+async def _awaited(walk: Asker, request: Request, answer: Awaitable[Any]) -> Any:
+    """The answer that an asynchronous `acquire` brings."""
+    try:
+        return await answer
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise _failed(walk, request, error) from error  # cancelled by itself, not from outside
+    except Exception as error:
+        raise _failed(walk, request, error) from error
 
 
 def _asked(walk: Asker, request: Request) -> Any:

@@ -73,20 +73,24 @@ def _asked(predictor: Any, known: Any) -> list[tuple[str, ...]]:
 
 
 def test_other_tasks_run_beside_a_walk() -> None:
-    """Also where `acquire` is no async function: the loop gets its turn after each request."""
-    predictor = pm.OnDemandPredictor(forest, costs, from_table(X_test), early_stopping=True)
-    turns: list[int] = []
+    """Also where `acquire` is no async function: the loop gets its turn between any two requests of a round."""
+    given, turns, seen = from_table(X_test), [0], list[int]()
+
+    def service(request: Any) -> Any:
+        seen.append(turns[0])
+        return given(request)
 
     async def beside() -> None:
         while True:
-            turns.append(1)
+            turns[0] += 1
             await asyncio.sleep(0)
 
     async def both() -> Any:
         task = asyncio.create_task(beside())
-        result = await predictor.run_async(ROWS)
+        result = await pm.OnDemandPredictor(forest, costs, service, max_rows=1).run_async(ROWS)
         task.cancel()
         return result
 
     result = asyncio.run(both())
-    assert len(turns) >= result.requests > 2
+    assert result.requests >= 2 * result.rounds
+    assert np.diff(seen).min() > 0
