@@ -21,12 +21,13 @@ def test_prices_of_other_tests_are_counted(house: House, capsys: pytest.CaptureF
     after = told(capsys, f"{EVALUATE} --costs list.csv")
     assert after["figures"] == before["figures"]
     assert "list.csv: 3 prices are of no column here: 'ct', 'blood draw', 'swab'" in after["read"]
+    chain = pd.concat([more, pd.DataFrame({"feature": ["tube"], "cost": [2]})]).assign(needs=[None, "tube", None, None])
     needs = house.costs.assign(item=None, needs=[None, "blood draw", None, "blood draw", *[None] * 4])
-    pd.concat([needs, more]).to_csv("needs.csv", index=False)
+    pd.concat([needs, chain]).to_csv("needs.csv", index=False)
     needs.drop(columns="needs").to_csv("plain.csv", index=False)
     alone = told(capsys, f"{EVALUATE} --costs plain.csv")["figures"]["cost"]
     dearer = told(capsys, f"{EVALUATE} --costs needs.csv")["figures"]["cost"]
-    assert dearer == pytest.approx(alone + 3)
+    assert dearer == pytest.approx(alone + 5)  # the draw and its tube
 
 
 def test_missing_prices_are_named_all_at_once_with_what_may_be_meant(house: House, capsys: pytest.CaptureFixture[str]) -> None:
