@@ -38,8 +38,8 @@ from prunemodels.models.labelled_samples import Sample
 from prunemodels.points import Rule
 from prunemodels.stages.judging import LossWord, Mistakes, fitting_loss
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
-from prunemodels.stages.set_stages import SetStages, check_named_columns, predictions_of, row_prices
-from prunemodels.stages.table_preparation import stage_models
+from prunemodels.stages.set_stages import SetStages, check_named_columns, columns_of, predictions_of, row_prices
+from prunemodels.stages.table_preparation import search_models, stage_models
 
 
 class _BudgetCascade(Cascade):
@@ -108,8 +108,10 @@ class _BudgetCascade(Cascade):
         divided = (
             [(sample, held_out)] if isinstance(held_out, Sample) else [(sample.take(a), sample.take(b)) for a, b in held_out]
         )
-        parts = [(train.take(rng.permutation(len(train))[: PARAMS.searched_rows]), other) for train, other in divided]
-        models = self._ranked(parts, training, models)[: 2 if len(sample) >= STAGE_PARAMS.many_rows else None]
+        shuffled = [(train.take(rng.permutation(len(train))[: PARAMS.compared_rows]), other) for train, other in divided]
+        parts = [(train.take(np.arange(min(len(train), PARAMS.searched_rows))), other) for train, other in shuffled]
+        many = self.estimator is None and len(sample) >= STAGE_PARAMS.few_rows
+        quick = self._ranked(parts, training, self._quick_models() if many else models)
         priced = int((items.price > 0).sum())
         every_set = priced <= PARAMS.few_items and priced < self.n_stages
         enough = self.numeric_ and len(divided) == 1 and len(divided[0][0]) >= PARAMS.fewest_rows_to_part
@@ -117,9 +119,14 @@ class _BudgetCascade(Cascade):
         if every_set:
             sets, orders, forked, largest = *self._within_cap(*all_sets(items), items), None, None
         else:
-            sets, orders, forked, largest = self._search(parts, training, models[0], branches)
+            sets, orders, forked, largest = self._search(parts, training, quick[0], branches)
+        teams = [quick] * len(sets)
+        if many:
+            compared = shuffled[0] if len(sample) >= STAGE_PARAMS.many_rows else parts[0]
+            teams = self._teams(compared, training, (*models, self._quick_models()[0]), sets)
         plans = [
-            StagePlan(models[0] if s.features.size else None, s.features, models[1:] if s.features.size else ()) for s in sets
+            StagePlan(team[0] if s.features.size else None, s.features, team[1:] if s.features.size else ())
+            for s, team in zip(sets, teams, strict=True)
         ]
         training = replace(training, plans=plans)
         judged = self._judged(training)
@@ -129,7 +136,7 @@ class _BudgetCascade(Cascade):
             self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
         chains = best_orders(judged, orders, training.by)
         if forked is not None:
-            parted = with_regions(chain_of(judged, forked), training, models[0], largest)
+            parted = with_regions(chain_of(judged, forked), training, teams[forked[-1]][0], largest)
             chains += [] if parted is None else [parted]
         return chains
 
@@ -141,6 +148,10 @@ class _BudgetCascade(Cascade):
         if self.estimator is not None:
             return (self.estimator,)
         return stage_models(n_rows, classifier=isinstance(self, CascadeClasses), numeric=getattr(self, "numeric_", True))
+
+    def _quick_models(self) -> tuple[Any, ...]:
+        """The models by which sets are compared where there are many rows."""
+        return search_models(classifier=isinstance(self, CascadeClasses), numeric=getattr(self, "numeric_", True))
 
     def _search(
         self, parts: Sequence[tuple[Sample, Sample]], training: Training, model: Any, branches: bool
@@ -205,6 +216,44 @@ class _BudgetCascade(Cascade):
             loss.append(mean_loss(predicted, part.held_out.y, part.held_out.weights, training.by))
         return (*(models[k] for k in np.argsort(loss, kind="stable")), *models[3:])
 
+    def _teams(
+        self, part: tuple[Sample, Sample], training: Training, models: Sequence[Any], sets: Sequence[ItemSet]
+    ) -> list[tuple[Any, ...]]:
+        """For each set the kinds of models that its stage chooses from, the best first.
+
+        They are compared on a few of the sets: those that lower the held-out loss of their mean. Every set takes the kinds of the
+        one of these that is nearest by price.
+        """
+        place = np.argsort([float(training.items.price[s.items].sum()) for s in sets], kind="stable")
+        place = place[[bool(sets[k].features.size) for k in place]]
+        tried = np.unique(np.round(np.array(PARAMS.compared_sets) * (len(place) - 1)).astype(int))
+        teams = [self._team(part, training, models, sets[place[k]].features) for k in tried]
+        nearest = np.abs(np.arange(len(place))[:, None] - tried).argmin(axis=1)
+        found: list[tuple[Any, ...]] = [()] * len(sets)
+        for k, at in zip(place.tolist(), nearest.tolist(), strict=True):
+            found[k] = teams[at]
+        return found
+
+    def _team(
+        self, part: tuple[Sample, Sample], training: Training, models: Sequence[Any], columns: NDArray[np.int64]
+    ) -> tuple[Any, ...]:
+        """The kinds of models whose mean loses least on some columns, the best first: each lowers the loss by a share."""
+        folds = [judged_fold(model, *part, training.classes, training.seed) for model in models]
+        held_out = folds[0].held_out
+        X = columns_of(held_out.X, columns)
+        said = [predictions_of(fold.train(columns), X, training.classes) for fold in folds]
+
+        def loss(team: Sequence[int]) -> float:
+            return mean_loss(np.mean([said[m] for m in team], axis=0), held_out.y, held_out.weights, training.by)
+
+        team = [min(range(len(models)), key=lambda m: loss([m]))]
+        while others := [m for m in range(len(models)) if m not in team]:
+            best = min(others, key=lambda m: loss([*team, m]))
+            if loss([*team, best]) > loss(team) * (1 - PARAMS.pays):
+                break
+            team.append(best)
+        return tuple(models[m] for m in team)
+
     def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems, model: Any, goal: Any) -> Checkpoint | None:
         """The file that stores the search; None without a checkpoint."""
         if self.checkpoint is None:
@@ -225,8 +274,9 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     Parameters
     ----------
     estimator
-        unfitted classifier with `predict_proba`, cloned for each set. Default: each stage takes boosted trees, a linear model or,
-        below 20,000 examples, a small forest, or the mean of the best of these, by held-out loss.
+        unfitted classifier with `predict_proba`, cloned for each set. Default: stages take boosted trees, a linear model or,
+        below 20,000 examples, a small forest, or the mean of the best of these, by held-out loss; from 2,000 examples on that is
+        chosen once for cheap, middling and dear sets.
     costs
         prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.models.costs.cost_items`. Default: 1
         each.

@@ -186,8 +186,8 @@ class ExitPath:
 
         It lies between two neighbouring rows of the path, or between two stages, whichever errs less on rows that it was not
         learned from. Its mean cost on the own rows is at most the budget, and less than it by at most one row's price as long as
-        a dearer policy errs less. Where a cheaper row of the path is expected to err as little, up to one standard error of the
-        difference, the cheapest such row is taken. `Choice.spending` says so.
+        a dearer policy errs less. Where a cheaper row of the path is expected to err no more, the cheapest such row is taken.
+        `Choice.spending` says so.
 
         Raises
         ------
@@ -207,25 +207,22 @@ class ExitPath:
         if row is None:
             return replace(choice, spending=self._spending(choice, limit))
         cheaper = self.choice(row)
-        spending = f"spends {cheaper.cost:.4g} of {limit:.4g}: no dearer policy within it is expected to err less, beyond chance"
+        spending = f"spends {cheaper.cost:.4g} of {limit:.4g}: no dearer policy within it is expected to err less"
         return replace(cheaper, judged=choice.judged, spending=spending)
 
     def _as_good(self, cost: float, held_out: HeldOutPolicies) -> int | None:
-        """The cheapest row below a cost whose expected error, on other rows, is that of some policies up to a standard error.
+        """The cheapest row below a cost that is expected to err no more than some policies, on rows that none was learned from.
 
-        Policies for the same lam must not cost more than these on the rows that neither was learned from. On 28 cascades of
-        seven tables, each at five budgets, this saved 4 % of what was spent, and the error changed by 0.01 points (standard
-        error 0.03); one standard error of the observed errors in place of the expected ones cost 1.5 points on seven cascades.
+        Policies for the same lam must not cost more than these there either. A tolerance of one standard error saves more, and
+        pays for it where rows are few: on breast_cancer of `benchmarks.frontier` (114 such rows, three splits, nine budgets) the
+        mean error rose from 12.7 to 5.2 % below the median of all methods.
         """
-        share = held_out.weights / held_out.weights.sum()
         for lam, seen in zip(self.cross_fitted.lam[::-1], self.cross_fitted.curve[::-1], strict=True):
             row = self.row_at_lam(float(lam))
             if self.cost[row] >= cost * (1 - STAGE_PARAMS.rounding):
                 return None
-            gap = seen.judged - held_out.judged
-            mean = float(gap @ share)
-            error = float(np.sqrt((gap - mean) ** 2 @ share**2))
-            if seen.mean(seen.cost) <= held_out.mean(held_out.cost) and mean <= error + SAME_POINT:
+            no_dearer = seen.mean(seen.cost) <= held_out.mean(held_out.cost)
+            if no_dearer and seen.mean(seen.judged) <= held_out.mean(held_out.judged) + SAME_POINT:
                 return row
         return None
 

@@ -16,7 +16,10 @@ class CascadeParams:
     most_held_out: int = 10_000  # but at most this number of them: they tell a mean cost to one per cent
     # A model of at most this many numbers is fitted in one thread: threads that wait for each other cost more than they save.
     one_thread_numbers: int = 2_000_000
-    searched_rows: int = 10_000  # training rows of the models by which sets are found; stages are fitted on all rows
+    searched_rows: int = 5_000  # training rows of the models by which sets are found; stages are fitted on all rows
+    compared_rows: int = 10_000  # training rows of the models by which the kinds of models are chosen
+    compared_sets: tuple[float, ...] = (0.1, 0.4, 1.0)  # the sets on which they are: places among those that rise in price
+    pays: float = 0.005  # share by which the mean with a further kind of model must lower the loss
 
     # Backward elimination, see `prunemodels.cascades.elimination`.
     several_above: int = 16  # with more items than this, several are dropped at once,

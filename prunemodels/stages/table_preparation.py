@@ -196,25 +196,42 @@ def _filled(*more: Any) -> Any:
 
 
 def stage_models(n_rows: int, *, classifier: bool, numeric: bool) -> tuple[Any, ...]:
-    """Unfitted models for a table of this size; the forest, which takes longest, is the last.
+    """Unfitted models for a table of this size, among which a cascade chooses; the forest, which takes longest, is the last.
 
     `numeric`: whether all columns are numbers; other tables are `prepared`.
     """
-    boosting = HistGradientBoostingClassifier if classifier else HistGradientBoostingRegressor
-    trees = ExtraTreesClassifier if classifier else ExtraTreesRegressor
-
-    def linear(strength: float) -> Any:
-        return LogisticRegression(C=strength, max_iter=500) if classifier else Ridge(1 / strength)
-
+    boosting, trees = _KINDS[classifier]
     if n_rows >= PARAMS.many_rows:
         boosted = [boosting(max_iter=300, max_leaf_nodes=leaves, early_stopping=True) for leaves in (31, 127)]
-        found: list[tuple[Any, Kind]] = [*((model, "boosted") for model in boosted), (linear(1.0), "linear")]
+        found: list[tuple[Any, Kind]] = [*((model, "boosted") for model in boosted), (_linear(1.0, classifier), "linear")]
     else:
         leaves, rounds = (7, 60) if n_rows < PARAMS.few_rows else (31, 100)
         small = boosting(max_iter=rounds, max_leaf_nodes=leaves, min_samples_leaf=min(20, max(2, n_rows // 20)))
         forest = trees(60, min_samples_leaf=2)
-        found = [(small, "boosted"), *((linear(c), "linear") for c in PARAMS.strengths), (forest, "forest")]
+        found = [(small, "boosted"), *((_linear(c, classifier), "linear") for c in PARAMS.strengths), (forest, "forest")]
     return tuple(_for_numbers(model, kind) if numeric else prepared(model, kind) for model, kind in found)
+
+
+def search_models(*, classifier: bool, numeric: bool) -> tuple[Any, ...]:
+    """Unfitted models by which sets of columns of a table with many rows are compared: quick ones, since some hundred are fitted.
+
+    `numeric`: see `stage_models`.
+    """
+    rounds, leaves, rate = PARAMS.quick_trees
+    quick = _KINDS[classifier][0](max_iter=rounds, max_leaf_nodes=leaves, learning_rate=rate, early_stopping=False)
+    found: list[tuple[Any, Kind]] = [(quick, "boosted"), *((_linear(c, classifier), "linear") for c in PARAMS.strengths)]
+    return tuple(_for_numbers(model, kind) if numeric else prepared(model, kind) for model, kind in found)
+
+
+_KINDS = {
+    True: (HistGradientBoostingClassifier, ExtraTreesClassifier),
+    False: (HistGradientBoostingRegressor, ExtraTreesRegressor),
+}
+"""Boosted trees and forests, for classification or not."""
+
+
+def _linear(strength: float, classifier: bool) -> Any:
+    return LogisticRegression(C=strength, max_iter=500) if classifier else Ridge(1 / strength)
 
 
 def _for_numbers(model: Any, kind: Kind) -> Any:

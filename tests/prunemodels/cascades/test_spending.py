@@ -140,7 +140,7 @@ def test_of_policies_that_are_expected_to_err_alike_the_cheapest_is_taken() -> N
     model.fit(noisy[:400], labels[:400])
     dearer = model.exit_path_.row_at_cost(4)
     assert model.cost_ == model.exit_path_.cost[model.row_] < 0.8 * model.exit_path_.cost[dearer]
-    assert model.spending_ == "spends 2.444 of 4: no dearer policy within it is expected to err less, beyond chance"
+    assert model.spending_ == "spends 2.444 of 4: no dearer policy within it is expected to err less"
     assert model.score(noisy[400:], labels[400:]) >= model.at_row(dearer).score(noisy[400:], labels[400:])
 
 
