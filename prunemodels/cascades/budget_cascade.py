@@ -136,7 +136,7 @@ class _BudgetCascade(Cascade):
             self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
         chains = best_orders(judged, orders, training.by)
         if forked is not None:
-            parted = with_regions(chain_of(judged, forked), training, teams[forked[-1]][0], largest)
+            parted = with_regions(chain_of(judged, forked), training, teams[forked[-1]][0], quick[0], largest)
             chains += [] if parted is None else [parted]
         return chains
 
@@ -191,7 +191,8 @@ class _BudgetCascade(Cascade):
         place = {key: k for k, key in enumerate(sets)}
         orders = [np.array([place[s.items.tobytes()] for s in chain]) for chain in (*forward, backward)]
         sizes = np.array([int((s.items & (items.price > 0)).sum()) for s in found])  # falling
-        meeting = found[int(np.flatnonzero(sizes >= min(PARAMS.meeting, sizes[0]))[-1])].items
+        most = 2 * int((within[-1].items & (items.price > 0)).sum())  # regions choose among twice as many as they may buy
+        meeting = found[int(np.flatnonzero(sizes >= min(most, sizes[0]))[-1])].items
         capped = len(within) < len(found)
         return list(sets.values()), orders, orders[len(grown)] if branches else None, meeting if capped else None
 

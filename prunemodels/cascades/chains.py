@@ -12,7 +12,7 @@ sets that grow forward from what is free and then join those of the elimination.
 With many rows there is also a tree of sets: after the first purchases, rows buy what helps in their region.
 A chain of stages has a fork, the first stage with two purchases. A small decision tree on the columns of the fork divides the
 rows into regions. In each region backward elimination on the region's rows orders the purchases between the fork and a stage that
-has bought some ten items; there the regions meet again:
+has bought some eight items; there the regions meet again:
 
     free -> ... -> fork  =>  sets of region 1  =>  meeting stage -> ... -> all
                          =>  sets of region 2  =>
@@ -163,12 +163,13 @@ class Regional:
 
 
 def with_regions(
-    judged: Judged[SetStages], training: Training, model: Any, largest: NDArray[np.bool_] | None = None
+    judged: Judged[SetStages], training: Training, model: Any, quick: Any, largest: NDArray[np.bool_] | None = None
 ) -> Judged[SetStages] | None:
     """The chain with regions between its fork and its meeting stage; None where nothing lies between, or rows do not part.
 
     `judged`: the chain, and its outputs for held-out rows. `training`: of the chain's stages. `model`: unfitted; of the regions'
-    stages. `largest`: the items among which regions choose where they never meet again; default: those of the meeting stage.
+    stages. `quick`: unfitted; by which purchases are compared. `largest`: the items among which regions choose where they never
+    meet again; default: those of the meeting stage.
     """
     stages, classes, train, seed = judged.stages, training.classes, training.sample, training.seed
     if not isinstance(training.held_out, Sample):
@@ -197,7 +198,7 @@ def with_regions(
     sets = []
     for r in range(leaves.size):
         rows = train.take(np.flatnonzero(at_train == r)), judged.rows.take(np.flatnonzero(at_held_out == r))
-        sets.append(_sets_of(stages, fork, start, limits, rows, training, model))
+        sets.append(_sets_of(stages, fork, start, limits, rows, training, quick))
     different = {s.features.tobytes(): s.features for chain in sets for s in chain}
     plans = [StagePlan(model, columns) for columns in different.values()]
     fitted = dict(zip(different, fit_models(training, plans, train), strict=True))

@@ -42,7 +42,7 @@ class CascadeParams:
     # Regions. On MiniBooNE they erred less than one chain for all rows at two to four features, and more from five on.
     fewest_rows_to_part: int = 20_000  # with fewer training rows there are no regions: each needs rows to choose purchases by
     fork: int = 2  # purchases after which rows part
-    meeting: int = 16  # purchases from which on there is one set for all again
+    meeting: int = 8  # purchases from which on there is one set for all again
     regions: int = 6  # largest number of regions
     fewest_rows_of_region: int = 20  # held-out rows by which a region's purchases are judged; with fewer rows do not part
 
