@@ -189,6 +189,7 @@ class CostItems:
             currencies={name: tuple(of[m] for m in used) for name, of in (self.currencies or {}).items()} or None,
         )
 
+    @checked
     def of_made(self, sources: Sequence[Sequence[int]]) -> CostItems:
         """The prices of features that are made from columns with these prices.
 

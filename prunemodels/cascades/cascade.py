@@ -417,6 +417,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
                 raise InvalidInputError(f"X is a {type(X).__name__}; give a table with one row an example") from error
         return X
 
+    @checked
     def purchases(self, X: Any, *, sample_weight: ArrayLike | None = None) -> pd.DataFrame:
         """What share of the rows of X buys each item by the policy in use, and what they would buy by the last stage.
 

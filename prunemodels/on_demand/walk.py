@@ -130,6 +130,7 @@ class Walk:
             self._settle()
             return self._decider.result(rounds=self.rounds, requests=self.requests, refused=self.refused)
 
+    @checked
     def note(self, event: str, request: Request, told: str = "") -> None:
         """Keep a line of `audit`, and log it."""
         self._notes.append((datetime.now(UTC), event, request, told))
