@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from tqdm import tqdm
 
 from formulations.checkpoints import Checkpoint
 from formulations.errors import InvalidInputError
@@ -30,6 +29,7 @@ from prunemodels.cascades.fitting import (
     check_kinds,
     is_unfitted,
     judged_fold,
+    progress_bar,
 )
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
@@ -67,7 +67,7 @@ class _BudgetCascade(Cascade):
         n_jobs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
+        verbose: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.costs = costs
@@ -165,13 +165,9 @@ class _BudgetCascade(Cascade):
         items, classes = training.items, training.classes
         search = SetSearch([judged_fold(model, a, b, classes, self._seed) for a, b in parts], items, classes, training.by)
         each = row_prices(items)
-        able = [
-            needed for needed in search.needs if self._allows(float(each[needed].sum()))
-        ]  # else what is too dear hides others
-        start = np.logical_or.reduce(able)
-        with tqdm(
-            total=int((items.price > 0).sum()), desc="item sets", unit="item", leave=False, disable=self.verbose <= 0
-        ) as bar:
+        # What is too dear for a row would hide others.
+        start = np.logical_or.reduce([needed for needed in search.needs if self._allows(float(each[needed].sum()))])
+        with progress_bar(int((items.price > 0).sum()), "dropping items", self.verbose) as bar:
 
             def advance(dropped: int) -> None:
                 bar.update(dropped)
@@ -321,7 +317,7 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     random_state
         for divisions and shuffling, and for an estimator that has none of its own.
     verbose
-        > 0: a progress bar while sets are found.
+        > 0: bars tell what is being done, 0: none do. Default: on a terminal, after three seconds.
 
     Attributes
     ----------

@@ -38,6 +38,7 @@ from prunemodels.cascades.fitting import (
     divisions,
     in_one_thread_if_small,
     judged_stages,
+    progress_bar,
     without_weight_zero,
 )
 from prunemodels.cascades.kept_stages import KeptStages
@@ -174,7 +175,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         seed = int(rng.randint(np.iinfo(np.int32).max))
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, groups_valid, rng)
         kept, then = self._kept(sample, held_out, classes, seed)
-        training = Training((), sample, held_out, items, classes, seed, self.n_jobs, by, kept)
+        training = Training((), sample, held_out, items, classes, seed, self.n_jobs, by, kept, getattr(self, "verbose", None))
         with (
             interruption_as_error("while fitting the cascade", then),
             nullcontext() if kept is None else kept.opened(),
@@ -301,9 +302,11 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             "by": by,
         }
         paths = []
-        for stages, table, rows, fold in parts:
-            options |= {"sample_weight": rows.weight, "groups": rows.group}
-            paths.append(learn_exit_path(stages, table, rows.y, fold=fold, **options))
+        with progress_bar(len(parts), "learning when to stop", getattr(self, "verbose", None)) as bar:
+            for stages, table, rows, fold in parts:
+                options |= {"sample_weight": rows.weight, "groups": rows.group}
+                paths.append(learn_exit_path(stages, table, rows.y, fold=fold, **options))
+                bar.update()
         self.exit_paths_ = tuple(paths)
         if apart is not None:
             assert self.max_error is not None

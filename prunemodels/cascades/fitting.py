@@ -19,6 +19,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
+from tqdm import tqdm
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
@@ -77,6 +78,7 @@ class Training:
     n_jobs: int | None  # stages that are fitted at the same time
     by: TreeLoss = WRONG  # what predictions are judged by
     kept: KeptStages | None = None  # where fitted stages are kept; None: nowhere
+    verbose: int | None = 0  # whether bars tell the progress, see `progress_bar`
 
 
 AnyStages = TypeVar("AnyStages", bound=Stages)
@@ -219,7 +221,18 @@ def fit_models(training: Training, plans: Sequence[StagePlan], sample: Sample) -
     kept, options = training.kept, (sample, training.classes, training.seed)
     rows = None if kept is None else fingerprint(sample.place if sample.place is not None else len(sample))
     jobs = (delayed(_fit_or_load)(kept, rows, plan, *options, s) for s, plan in enumerate(plans))
-    return list(Parallel(n_jobs=training.n_jobs)(jobs))
+    with progress_bar(len(plans), "fitting models", training.verbose) as bar:
+        found = []
+        for model in Parallel(n_jobs=training.n_jobs, return_as="generator")(jobs):
+            found.append(model)
+            bar.update()
+    return found
+
+
+def progress_bar(total: int, what: str, verbose: int | None) -> Any:
+    """A bar that says what is being done; None: on a terminal alone, after three seconds; 0: none."""
+    delay, hidden = (3, None) if verbose is None else (0, verbose <= 0)
+    return tqdm(total=total, desc=what, leave=False, delay=delay, disable=hidden)
 
 
 def _fit_or_load(kept: KeptStages | None, rows: Any, plan: StagePlan, sample: Sample, classes: Any, seed: int, s: int) -> Any:

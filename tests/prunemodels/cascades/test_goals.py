@@ -174,3 +174,12 @@ def test_unweighted_figures_stand_beside_the_weighted_ones() -> None:
     assert model.unweighted_cost_ == pytest.approx(paid.mean())
     assert model.unweighted_error_ == pytest.approx(wrong.mean())
     assert model.feature_names_in_.tolist() == NAMES
+
+
+def test_bars_say_what_is_being_done(capsys: pytest.CaptureFixture[str]) -> None:
+    """By default on a terminal alone, which this is not."""
+    budget_cascade(budget=2).fit(TABLE, Y)
+    assert capsys.readouterr().err == ""
+    budget_cascade(budget=2, verbose=1).fit(TABLE, Y)
+    said = capsys.readouterr().err
+    assert all(what in said for what in ("dropping items", "fitting models", "learning when to stop"))
