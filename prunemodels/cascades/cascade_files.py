@@ -118,11 +118,16 @@ def save_cascade(cascade: Cascade, file: str | Path, *, force: bool = False) -> 
     _check_fitted(cascade, "cascade")
     if os.path.exists(file) and not force:
         raise InvalidInputError(f"file is {os.fspath(file)!r}, which exists; name another, or overwrite it with force=True")
+    save_forest(storable(cascade), file)
+
+
+def storable(cascade: Cascade) -> Cascade:
+    """The cascade with the same options in forms that every file can hold."""
     if isinstance(getattr(cascade, "costs", None), (pd.DataFrame, pd.Series)):  # skops writes no table; the items say the same
         cascade = copy(cascade).set_params(costs=priced_stages(cascade.stages_).items)
-    if isinstance(getattr(cascade, "mistakes", None), Mapping):  # skops writes no pairs as keys; the matrix says the same
+    if isinstance(cascade.mistakes, Mapping):  # skops writes no pairs as keys; the matrix says the same
         cascade = copy(cascade).set_params(mistakes=cascade.policy_.by.matrix)
-    save_forest(cascade, file)
+    return cascade
 
 
 @checked

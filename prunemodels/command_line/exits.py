@@ -15,6 +15,7 @@ from formulations.instance.tree_loss import usual_loss
 from formulations.shown import align, error_name
 from prunemodels.cascades.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.cascade_files import storable
 from prunemodels.cascades.forest_exits import exit_path
 from prunemodels.cascades.params import PARAMS
 from prunemodels.command_line.columns import columns_of, columns_table
@@ -165,7 +166,7 @@ def _finish(
             seen = [judged_on(cascade, *counted, SETTINGS.confidence, args.positive, groups) for cascade in cascades]
     for cascade, out in zip(cascades, outs, strict=True):
         with doing(args, f"writing {out}"):
-            dump_forest(cascade, args.outputs.aside(out))
+            dump_forest(storable(cascade), args.outputs.aside(out))
     rows, n = data if held_out is None else held_out, path.stages.n_stages
     draw_pictures(args, lambda: package("prunemodels.plots").plot_exits(cascades[0], rows.X, rows.y, sample_weight=rows.weights))
     more = n - args.stages

@@ -383,14 +383,19 @@ def _on_held_out(args: argparse.Namespace, found: Found, rows: Examples) -> tupl
     return {"held_out": {"n": seen.cost.n, "cost_after": seen.cost, "uses": uses}} | more, [card_of(seen), "", *told]
 
 
-def seen_apart(args: argparse.Namespace, seen: HeldOutChange) -> tuple[dict[str, Any], list[str | Line]]:
+def seen_apart(
+    args: argparse.Namespace, seen: HeldOutChange, *, cascade: bool = False
+) -> tuple[dict[str, Any], list[str | Line]]:
     """A change on held-out examples, what it says of a budget, and what may do better where the error rose by much."""
     more, told = verdict_on(args.budget, seen.cost_after, getattr(args, "unit", None) or "")
     lines: list[str | Line] = [card_of(seen), "", *choice_line(seen.classes), *told]
     if seen.far_worse:
-        ways = "exits (prunemodels exits), a cascade (prunemodels cascade), or a larger budget"
         before = error(seen.error_before.mean, seen.measure)
-        lines.append(Line("worse", f"the unpruned forest errs {before} there; at this cost may do better: {ways}", "warning"))
+        better = f"the last stage errs {before} there; a larger budget may do better"
+        if not cascade:
+            ways = "exits (prunemodels exits), a cascade (prunemodels cascade), or a larger budget"
+            better = f"the unpruned forest errs {before} there; at this cost may do better: {ways}"
+        lines.append(Line("worse", better, "warning"))
     return {"held_out": seen} | more, lines
 
 

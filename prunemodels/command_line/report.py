@@ -71,7 +71,7 @@ def report_command(args: argparse.Namespace) -> Summary:
     facts, hints = (_of_cascade(args), []) if cascade else _of_pruning(args)
     with doing(args, "drawing the page"):
         args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
-    record, lines = _cross_fitted(facts) if facts.held_out is None else seen_apart(args, facts.held_out)
+    record, lines = _cross_fitted(facts) if facts.held_out is None else seen_apart(args, facts.held_out, cascade=cascade)
     holds, proof = (True, NO_PROOF) if facts.evidence is None else (facts.evidence.holds, PROOFS[facts.evidence.holds])
     record["verified"] = None if facts.evidence is None else holds
     return Summary(

@@ -152,3 +152,21 @@ def test_measurements_of_few_rows_are_no_identifiers() -> None:
             right += len(identifiers(pd.DataFrame({"row": np.arange(n), "patient": rng.choice(900_000, n, replace=False)})))
         assert wrong <= 1, n
         assert right >= 79, n
+
+
+def test_a_cascade_of_dear_mistakes_is_written_and_judged_by_them(
+    house: House, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pairs of classes are no keys of a file; the mean cost of mistakes is stated, in JSON as on the terminal."""
+    small = RandomForestClassifier(3, max_depth=3, random_state=0)
+    monkeypatch.setattr(budget_cascade, "stage_models", lambda *_, **__: (small,))
+    first, second = np.unique(house.apart_y).tolist()[:2]
+    words = "cascade --data train.csv --label label --ignore w,note --costs costs.csv --stages 3 --quiet"
+    words += f" --mistakes {first}:{second}=10 --max-cost 3 --held-out test.csv --out out/c.skops"
+    r = told(capsys, words)
+    cascade, said = load_cascade("out/c.skops"), house.apart_y.to_numpy()
+    wrong = np.where((said == first) & (cascade.predict(house.apart) == second), 10.0, cascade.predict(house.apart) != said)
+    assert r["measure"] == "mean misclassification cost"
+    assert r["held_out"]["error_after"]["mean"] == pytest.approx(wrong.mean())
+    assert cascade.prediction_cost(house.apart).max() <= 3
+    assert "no example above 3" in screen(capsys, words + " --force")
