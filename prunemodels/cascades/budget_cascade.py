@@ -234,7 +234,7 @@ class _BudgetCascade(Cascade):
     def _team(
         self, part: tuple[Sample, Sample], training: Training, models: Sequence[Any], columns: NDArray[np.int64]
     ) -> tuple[Any, ...]:
-        """The kinds of models whose mean loses least on some columns, the best first: each lowers the loss by a share."""
+        """The kinds of models whose mean loses least on some columns, the best first: each lowers the loss."""
         folds = [judged_fold(model, *part, training.classes, training.seed) for model in models]
         held_out = folds[0].held_out
         X = columns_of(held_out.X, columns)
@@ -246,7 +246,7 @@ class _BudgetCascade(Cascade):
         team = [min(range(len(models)), key=lambda m: loss([m]))]
         while others := [m for m in range(len(models)) if m not in team]:
             best = min(others, key=lambda m: loss([*team, m]))
-            if loss([*team, best]) > loss(team) * (1 - PARAMS.pays):
+            if loss([*team, best]) >= loss(team):
                 break
             team.append(best)
         return tuple(models[m] for m in team)
@@ -273,7 +273,7 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     estimator
         unfitted classifier with `predict_proba`, cloned for each set. Default: stages take boosted trees, a linear model or,
         below 20,000 examples, a small forest, or the mean of the best of these, by held-out loss; from 2,000 examples on that is
-        chosen once for cheap, middling and dear sets.
+        chosen for some of the sets, which the others follow.
     costs
         prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.models.costs.cost_items`. Default: 1
         each.

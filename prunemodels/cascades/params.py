@@ -18,8 +18,14 @@ class CascadeParams:
     one_thread_numbers: int = 2_000_000
     searched_rows: int = 5_000  # training rows of the models by which sets are found; stages are fitted on all rows
     compared_rows: int = 10_000  # training rows of the models by which the kinds of models are chosen
-    compared_sets: tuple[float, ...] = (0.1, 0.4, 1.0)  # the sets on which they are: places among those that rise in price
-    pays: float = 0.005  # share by which the mean with a further kind of model must lower the loss
+    compared_sets: tuple[float, ...] = (
+        0.0,
+        0.15,
+        0.3,
+        0.45,
+        0.6,
+        1.0,
+    )  # the sets on which they are: places among those that rise in price
 
     # Backward elimination, see `prunemodels.cascades.elimination`.
     several_above: int = 16  # with more items than this, several are dropped at once,
