@@ -186,11 +186,12 @@ class _BudgetCascade(Cascade):
         sets = {s.items.tobytes(): s for chain in (backward, *forward) for s in chain}
         place = {key: k for k, key in enumerate(sets)}
         orders = [np.array([place[s.items.tobytes()] for s in chain]) for chain in (*forward, backward)]
-        sizes = np.array([int((s.items & (items.price > 0)).sum()) for s in found])  # falling
-        most = 2 * int((within[-1].items & (items.price > 0)).sum())  # regions choose among twice as many as they may buy
-        meeting = found[int(np.flatnonzero(sizes >= min(most, sizes[0]))[-1])].items
-        capped = len(within) < len(found)
-        return list(sets.values()), orders, orders[len(grown)] if branches else None, meeting if capped else None
+        forked = orders[len(grown)] if branches else None
+        if len(within) == len(found):
+            return list(sets.values()), orders, forked, None
+        sizes = [int((s.items & (items.price > 0)).sum()) for s in found]  # falling
+        most = min(2 * sizes[len(found) - len(within)], sizes[0])  # regions choose among twice as many as they may buy
+        return list(sets.values()), orders, forked, [s for s, n in zip(found, sizes, strict=True) if n >= most][-1].items
 
     def _within_cap(
         self, sets: list[ItemSet], orders: list[NDArray[np.int64]], items: CostItems

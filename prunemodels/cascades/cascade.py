@@ -26,8 +26,10 @@ from formulations.arguments import NotNegative, Share, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights, in_order_of
-from formulations.instance.tree_loss import TreeLoss
+from formulations.instance.ensemble import Task
+from formulations.instance.tree_loss import MEASURES, TreeLoss, usual_loss
 from formulations.long_steps import interruption_as_error
+from formulations.shown import is_rate
 from prunemodels.cascades.choosing import chosen, promised
 from prunemodels.cascades.exit_path import Choice, ExitPath, check_learning, learn_exit_path, weights_to_learn
 from prunemodels.cascades.fitting import (
@@ -206,13 +208,19 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         return self.max_cost is None or cost <= float(exact(self.max_cost, "max_cost")) * (1 + STAGE_PARAMS.rounding)
 
     @property
-    def _errs_in_shares(self) -> bool:
-        """Whether errors are shares of wrong predictions."""
-        return bool(is_classifier(self)) and self.mistakes is None and self.loss == "error"
+    def _measure(self) -> str:
+        """What errors are, before the classes are known."""
+        if self.mistakes is not None:
+            return MEASURES["misclassification_costs"]
+        return MEASURES["log_loss"] if self.loss == "log_loss" else usual_loss(self._task).measure
+
+    @property
+    def _task(self) -> Task:
+        return "classification" if is_classifier(self) else "regression"
 
     def _judged_by(self, classes: NDArray[Any] | None) -> TreeLoss:
         """What predictions are judged by."""
-        return judged_by("classification" if is_classifier(self) else "regression", classes, self.mistakes, self.loss)
+        return judged_by(self._task, classes, self.mistakes, self.loss)
 
     def _for_fitted(self, stages: Stages, X: Any, y: Any, sample_weight: ArrayLike | None) -> Sample:
         """Stages that the user has fitted, and these rows as the ones from which the policy is learned."""
@@ -251,7 +259,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
                 rest, tested = part_of(len(sample), count / len(sample), sample.group, seed)
             sample, apart = sample.take(rest), sample.take(rng.permutation(tested) if sample.group is not None else tested)
             where = f"the part of X that is set apart, {PARAMS.promised_share:.0%} of it,"
-        if self._errs_in_shares:
+        if is_rate(self._measure):
             there = len(apart) if apart.group is None else np.unique(apart.group).size
             check_enough(there, self.max_error, self.confidence, where)
         return sample, apart
@@ -367,7 +375,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         cost 6.5, error at most 0.133
         """
         check_is_fitted(self, "exit_path_")
-        check_max_error(max_error, is_share=self.exit_path_.by.name == "zero_one")
+        check_max_error(max_error, self.exit_path_.by.measure)
         rows = labelled(self, self._as_trained(X), y, None, "certify")
         found = promised(self.exit_paths_, rows.X, rows.y, max_error, confidence, group_numbers(groups, X))
         return self._with(*found, max_error=max_error, confidence=confidence)
@@ -464,7 +472,10 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     def prediction_cost(self, X: Any) -> NDArray[np.float64]:
         """What each row of X pays, shape (N,), in the unit of the prices, without items paid once for all rows."""
         rows = self._rows(X)
-        stage = decide(self.policy_, self.stages_, rows).stage
+        return self._paid(rows, decide(self.policy_, self.stages_, rows).stage)
+
+    def _paid(self, rows: Any, stage: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What each row pays that stops at such a stage."""
         return np.asarray(self.stages_.costs(rows)[stage, np.arange(len(stage))])
 
     def __sklearn_tags__(self) -> Any:
@@ -518,8 +529,11 @@ class CascadeClasses(ClassifierMixin):  # type: ignore[misc]
 
         It is the most probable one, unless `mistakes` are given.
         """
-        said = self.predict_proba(X)
-        return np.asarray(self.classes_[predicted_classes(said, self.policy_.by)])
+        return self._said(self.predict_proba(X))
+
+    def _said(self, value: NDArray[np.float64]) -> NDArray[Any]:
+        """The answers that probabilities give."""
+        return np.asarray(self.classes_[predicted_classes(value, self.policy_.by)])
 
 
 class CascadeNumbers(RegressorMixin):  # type: ignore[misc]
@@ -527,15 +541,19 @@ class CascadeNumbers(RegressorMixin):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The number of the stage at which each row stops, shape (N,)."""
-        return self._decide(X).value[:, 0]  # type: ignore[no-any-return]
+        return self._said(self._decide(X).value)
+
+    def _said(self, value: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The answers that values give."""
+        return value[:, 0]
 
 
 def check_options(cascade: Any) -> None:
     """Refuse a budget together with a lam, and options that `learn_exit_path` would refuse, before any work."""
-    check_learning(cascade.doubt, cascade.n_levels, "classification" if is_classifier(cascade) else "regression")
+    check_learning(cascade.doubt, cascade.n_levels, cascade._task)
     _check_goal(cascade.budget, cascade.lam, cascade.max_error, cascade.choose, cascade.confidence, cascade.max_cost)
     if cascade.max_error is not None:
-        check_max_error(cascade.max_error, is_share=cascade._errs_in_shares)
+        check_max_error(cascade.max_error, cascade._measure)
 
 
 def check_affordable(limit: Price | None, cheapest: float, what: str, name: str = "budget") -> None:

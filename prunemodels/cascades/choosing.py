@@ -15,10 +15,8 @@ from prunemodels.cascades.learning import ExitSample
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule
-from prunemodels.stages.doubt import doubts_of
 from prunemodels.stages.judging import lost
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
-from prunemodels.stages.stages import table_of
 from prunemodels.statements.groups import over_groups, repeated
 from prunemodels.statements.mean_bounds import BoundMethod
 from prunemodels.statements.promises import Draws, Promise, check_enough, last_kept
@@ -103,7 +101,6 @@ def promised(
 
 def sample_on(path: ExitPath, rows: Any, truth: Any) -> ExitSample:
     """Other rows at the stages of a path, with the doubts of its policies."""
-    table, stack = table_of(path.stages, rows), path.learned.stack
-    table = table if stack is None else stack.table(table)
-    loss, doubt = lost(table.value, truth, path.by), doubts_of(path.learned.doubt, table)
+    _, table, doubt = path.on(rows)
+    loss = lost(table.value, truth, path.by)
     return ExitSample(doubt, table.cost, table.once, loss, loss, np.ones(len(truth)), np.ones(len(truth), dtype=bool))

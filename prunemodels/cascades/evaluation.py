@@ -25,11 +25,10 @@ from formulations.instance.cost_sample import check_weights
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.models.forests.labels import class_numbers
-from prunemodels.stages.doubt import doubts_of
 from prunemodels.stages.judging import lost
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.prices import priced_stages
-from prunemodels.stages.stages import PricedStages, StageTable, table_of
+from prunemodels.stages.stages import PricedStages, StageTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,12 +140,11 @@ def evaluate_exit_path(cascade: Cascade, X: Any, y: Any = None, *, sample_weight
     >>> print(f"dearest policy: cost {seen.cost[0]:.2f}, error {seen.error[0]:.3f}")
     dearest policy: cost 10.75, error 0.059
     """
-    rows, path = cascade._rows(X), cascade.exit_path_
-    alone, stack = table_of(path.stages, rows), path.learned.stack
-    table = alone if stack is None else stack.table(alone)
+    path = cascade.exit_path_
+    alone, table, doubt = path.on(cascade._rows(X))
     truth = None if y is None else class_numbers(path.stages.classes, y, table.n_rows)
     weights = check_weights(sample_weight, table.n_rows, "sample_weight", X)
-    return ExitPathEvaluation(path, table, truth, weights, doubts_of(path.learned.doubt, table), alone.value[-1])
+    return ExitPathEvaluation(path, table, truth, weights, doubt, alone.value[-1])
 
 
 @dataclass(frozen=True, eq=False)

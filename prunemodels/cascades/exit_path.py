@@ -39,7 +39,7 @@ from prunemodels.stages.judging import WRONG, lost
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.stacking import learn_stack
-from prunemodels.stages.stages import Stages, StageTable
+from prunemodels.stages.stages import Stages, StageTable, table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,6 +115,12 @@ class ExitPath:
     def by(self) -> TreeLoss:
         """What predictions are judged by: what every error here is."""
         return self.learned.by
+
+    def on(self, rows: Any) -> tuple[StageTable, StageTable, NDArray[np.float64]]:
+        """What the stages say of other rows: each alone, with a stack's outputs in place of theirs, and the policies' doubts."""
+        alone, stack = table_of(self.stages, rows), self.learned.stack
+        table = alone if stack is None else stack.table(alone)
+        return alone, table, doubts_of(self.learned.doubt, table)
 
     @property
     def lam(self) -> NDArray[np.float64]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from formulations.instance.tree_loss import usual_loss
-from formulations.shown import align, error_name
+from formulations.instance.tree_loss import MEASURES, usual_loss
+from formulations.shown import align, error_name, is_rate
 from prunemodels.cascades.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.cascade_files import storable
@@ -128,15 +128,16 @@ def _begin(args: argparse.Namespace) -> tuple[list[argparse.Namespace], list[Pat
 def _set_apart(instance: Instance, args: argparse.Namespace) -> tuple[Instance, Examples]:
     """The instance of most rows of ``--data``, and the other rows, in random order, by which ``--max-error`` is tested."""
     data, groups = instance.data, instance.data.group_numbers
-    order, shares = np.random.default_rng(SETTINGS.seed).permutation(len(data.X)), instance.model.classes is not None
+    order = np.random.default_rng(SETTINGS.seed).permutation(len(data.X))
+    measure = instance.problem.ensemble.measure if args.loss == "error" else MEASURES["log_loss"]
     count = min(round(PARAMS.promised_share * len(order)), PARAMS.most_held_out)
     rest, tested = np.sort(order[count:]), order[:count]
     if groups is not None:
         rest, tested = part_of(len(order), count / len(order), groups, SETTINGS.seed)
         count = np.unique(groups[tested]).size
     with errors_naming("--max-error"):
-        check_max_error(args.max_error, is_share=shares)
-        if shares:
+        check_max_error(args.max_error, measure)
+        if is_rate(measure):
             check_enough(count, args.max_error, args.confidence or SETTINGS.confidence, f"a quarter of {data.file}")
     learning = data.take(rest)
     return replace(instance, data=learning, problem=on_other_rows(instance.problem, learning.X)), data.take(tested)

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
 from formulations.instance.routing import leaves_of
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.evaluation.evaluate import item_label
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import TreeModel
+from prunemodels.stages.policy import decide
 from prunemodels.stages.stages import PricedStages
 
 
@@ -71,15 +71,16 @@ def answers_of(model: TreeModel | Cascade, X: Any, costs: Costs | None = None, e
 
 
 def _of_cascade(cascade: Any, X: Any) -> Answers:
-    classes = cascade.classes_ if is_classifier(cascade) else None
-    probability = None if classes is None else cascade.predict_proba(X)
-    stage, stages = cascade.stop_stages(X), cascade.stages_
+    rows, stages = cascade._rows(X), cascade.stages_
+    decision = decide(cascade.policy_, stages, rows)
+    classes, stage = stages.classes, decision.stage
+    probability = None if classes is None else decision.value
     once = float(stages.once[cascade.policy_.last_stage])
-    common = (cascade.predict(X), classes, probability, cascade.prediction_cost(X), once, stage)
+    common = (cascade._said(decision.value), classes, probability, cascade._paid(rows, stage), once, stage)
     if not isinstance(stages, PricedStages):
         return Answers(*common, (), np.zeros(0), np.zeros((0, len(stage)), dtype=np.int64))
     priced = np.flatnonzero(stages.items.price > 0)
-    first = stages.first_bought(cascade._rows(X))[priced]
+    first = stages.first_bought(rows)[priced]
     names = tuple(item_label(stages.items.names[m]) for m in priced.tolist())
     return Answers(*common, names, stages.items.price[priced], np.where(first <= stage, first, -1))
 

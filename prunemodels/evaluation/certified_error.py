@@ -49,7 +49,7 @@ def pruning_for_error(
     """
     loss, rng, usage = problem.ensemble.loss, np.random.default_rng(0), problem.usage
     shares = loss.name == "zero_one"
-    check_max_error(max_error, is_share=shares)
+    check_max_error(max_error, loss.measure)
     if unequal(usage.weights) is not None:
         raise InvalidInputError(
             "sample_weight is given with max_error, which is promised for examples of equal weight; leave it out, or draw rows "

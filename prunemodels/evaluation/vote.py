@@ -48,11 +48,10 @@ def cut_of(
     for rows, held_out in folds:
         said[held_out] = fraction[held_out] >= _best(fraction[rows], truth[rows], weights[rows], price)
     saved = price[truth, said] - price[truth, (fraction > 0.5).astype(np.int64)]
+    counted = weights
     if (groups := repeated(groups)) is not None:
-        (saved,), weights_of_groups = over_groups([saved], weights, groups)
-        change = (paired_interval if loss.costs else paired_share_interval)(saved, weights_of_groups, 0.95)
-    else:
-        change = (paired_interval if loss.costs else paired_share_interval)(saved, weights, 0.95)
+        (saved,), counted = over_groups([saved], weights, groups)
+    change = (paired_interval if loss.costs else paired_share_interval)(saved, counted, 0.95)
     return _best(fraction, truth, weights, price) if change.high < 0 else None
 
 

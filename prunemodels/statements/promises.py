@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
-from formulations.shown import rate
+from formulations.shown import is_rate, rate
 from prunemodels.statements.mean_bounds import BoundMethod, upper_bound
 
 Answer = TypeVar("Answer")
@@ -108,8 +108,9 @@ def check_enough(n: int, at_most: float, confidence: float, name: str) -> None:
         )
 
 
-def check_max_error(max_error: float, *, is_share: bool) -> None:
-    """Refuse a largest error that nothing or everything keeps."""
-    if not max_error > 0 or (is_share and max_error >= 1):
-        remedy = "between 0 and 1, such as 0.05" if is_share else "above 0, in the unit of the squared error"
+def check_max_error(max_error: float, measure: str) -> None:
+    """Refuse a largest error that nothing or everything keeps. `measure`: what an error is, see `TreeLoss.measure`."""
+    if not max_error > 0 or (is_rate(measure) and max_error >= 1):
+        unit = f"above 0, in the unit of the {measure.removeprefix('mean ')}"
+        remedy = "between 0 and 1, such as 0.05" if is_rate(measure) else unit
         raise InvalidInputError(f"max_error is {max_error}; give a number {remedy}")

@@ -122,3 +122,14 @@ def test_forests_are_promised_along_their_path() -> None:
     ):
         with pytest.raises(InvalidInputError, match=message):
             pm.prune_forest(forest, X_valid, y_valid, costs=costs, **more)
+
+
+def test_a_mean_cost_of_mistakes_above_one_can_be_promised() -> None:
+    """It is no share, so 1 is no end of it; nor is its unit that of squared errors."""
+    line = LogisticRegression()
+    y = np.where(X @ [1, 1, 1, 1, 0, 0] > 0, "ill", "well")
+    stages = [(line, [0]), (line, None)]
+    model = pm.CascadeClassifier(stages, 1, mistakes={("ill", "well"): 9}, max_error=1.5, **OPTIONS).fit(X, y)
+    assert model.promise_.upper_bound <= 1.5
+    with pytest.raises(InvalidInputError, match="above 0, in the unit of the misclassification cost"):
+        model.at_error(0.0, X[400:], y[400:])
