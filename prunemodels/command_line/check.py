@@ -15,7 +15,6 @@ from prunemodels.command_line.parsing import draw_pictures, errors_naming, need,
 from prunemodels.command_line.process import STATUS
 from prunemodels.command_line.settings import SETTINGS
 from prunemodels.command_line.summary import Line, Summary
-from prunemodels.evaluation.vote import without_cut
 from prunemodels.files import FOREST_ENDINGS, MATRIX_ENDINGS, PROGRAM_ENDINGS
 
 PAPERS = "papers"
@@ -176,6 +175,7 @@ def check_a_solution(args: argparse.Namespace) -> Summary:
 def _check_pruned_forest(args: argparse.Namespace, problem: Any) -> Verdict:
     """Compare the value of a pruned forest with the bound that a minimum cut proves."""
     from proofs_checks.optimality.solution import check_solution
+    from prunemodels.evaluation.vote import without_cut
     from prunemodels.files.forests import load_forest
     from prunemodels.models.forests.problems import pruning_from_forest
     from solvers import min_cut
