@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.solution import Solution
-from formulations.arguments import Seconds, checked
+from formulations.arguments import Seconds, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Budget, Limit, limit_of_mean_cost
@@ -150,7 +150,11 @@ def solve(
     if len(given) > 1:
         raise InvalidInputError(f"{' and '.join(f'{name} is {value!r}' for name, value in given.items())}; give only one of them")
     if lam is not None:
-        return _for_lam(problem, lam, method, time_limit, options)
+        engine: Callable[..., Solution] = optimal_pruning if method == AUTO else _chosen(SOLVERS, method, "lam")
+        _check_options(engine, options, method)
+        with timed_step(LOG, "pruning of %s at lambda %g by %s", problem, float(lam), method):
+            solution = engine(problem, lam, time_limit=math.inf if time_limit is None else time_limit, **options)
+        return solution if method == AUTO else replace(solution, method=method)
     if limits is not None:
         return _for_limits(problem, limits, method, time_limit, options)
     if budget is None:
@@ -162,18 +166,6 @@ def solve(
     if isinstance(asked, Rational | Decimal) or not np.shape(asked):
         return _for_budget(problem, asked, method, time_limit, options)
     return _for_budgets(problem, _listed(asked), method, time_limit, options)
-
-
-def _for_lam(
-    problem: PruningProblem, lam: float | Fraction, method: str, time_limit: float | None, options: dict[str, Any]
-) -> Solution:
-    """Solve (1), by the engine that is predicted to be fastest, or by the named engine."""
-    limit = math.inf if time_limit is None else time_limit
-    engine: Callable[..., Solution] = optimal_pruning if method == AUTO else _chosen(SOLVERS, method, "lam")
-    _check_options(engine, options, method)
-    with timed_step(LOG, "pruning of %s at lambda %g by %s", problem, float(lam), method):
-        solution = engine(problem, lam, time_limit=limit, **options)
-    return solution if method == AUTO else replace(solution, method=method)
 
 
 def _for_budget(
@@ -224,7 +216,7 @@ def _for_limits(
     """Solve (3)."""
     name: Any = "best" if method == AUTO else method
     _chosen(dict.fromkeys(METHODS), name, "limits")
-    engine = partial(solve_limits, method=name)
+    engine = partial(checking(solve_limits), method=name)
     _check_options(engine, options, method)
     return engine(problem, limits, time_limit=time_limit, **options)
 

@@ -16,7 +16,7 @@ import math
 from dataclasses import replace
 
 from formulations.answers.solution import Solution
-from formulations.arguments import Seconds, checking
+from formulations.arguments import check_argument
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.min_cut import min_cut
@@ -29,12 +29,11 @@ def predicted_seconds(n_arcs: int, n_splits: int, params: SharingParams = Sharin
     return params.cut_seconds(n_arcs, n_splits), params.full_rounds * params.round_seconds(n_arcs, n_splits)
 
 
-@checking
 def optimal_pruning(
     problem: PruningProblem,
     lam: float,
     *,
-    time_limit: Seconds = math.inf,
+    time_limit: float = math.inf,
     ties: Ties = "smallest",
     params: SharingParams = SharingParams(),
 ) -> Solution:
@@ -65,6 +64,7 @@ def optimal_pruning(
     InterruptedSolveError
         on Ctrl-C.
     """
+    check_argument("params", params, SharingParams)  # the engines check the rest
     cut, sharing = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits, params)
     faster = cut > sharing and problem.n_usage_arcs > params.small_core
     if faster or params.cut_time_margin * cut > time_limit:

@@ -91,19 +91,15 @@ class Pruning(Shown):
         return ~self.kept & (self.kept[parent] | (parent < 0))
 
     @cached_property
-    def _paid(self) -> NDArray[np.bool_]:
-        return self.problem.usage.paid_by(self.kept)
-
-    @cached_property
     def _bill(self) -> Bill:
         """What the rows pay."""
-        return self.problem.usage.bill(self.kept, self._paid)
+        return self.problem.usage.bill(self.kept)
 
-    @property
+    @cached_property
     def bought(self) -> NDArray[np.bool_]:
         """w_{m,i}: bool, shape (M, N): example i pays item m. Items without a price, or paid once, are left out."""
         n_items = self.problem.costs.n_items
-        return self._paid[:-n_items].reshape(n_items, -1)
+        return self.problem.usage.paid_by(self.kept)[:-n_items].reshape(n_items, -1)
 
     @property
     def bought_once(self) -> NDArray[np.bool_]:
@@ -145,7 +141,8 @@ class Pruning(Shown):
     @cached_property
     def integer_cost(self) -> int:
         """The exact cost in units of ``problem.exact_numbers.price_unit``."""
-        return int(total_cost(self.problem.usage, self.problem.exact_numbers, self.kept, self._paid))
+        usage = self.problem.usage
+        return int(total_cost(usage, self.problem.exact_numbers, self.kept, usage.paid_by(self.kept)))
 
     @property
     def exact_cost(self) -> Fraction:
@@ -179,9 +176,8 @@ def before_and_after(pruning: Pruning) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def total_cost(usage: ForestUsage, numbers: Numbers, kept: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None) -> Any:
-    """The cost of the kept splits in units of ``numbers.price_unit``; `paid` is `ForestUsage.paid_by` of them, if known."""
-    paid = usage.paid_by(kept) if paid is None else paid
+def total_cost(usage: ForestUsage, numbers: Numbers, kept: NDArray[np.bool_], paid: NDArray[np.bool_]) -> Any:
+    """The cost of the kept splits in units of ``numbers.price_unit``; `paid` is `ForestUsage.paid_by` of them."""
     price, weight, plain = numbers.price, numbers.weight, float if numbers.gain.dtype == np.float64 else int
     payers = usage.payers(paid, weight)
     per_row = sum((plain(c) * plain(w) for c, w in zip(price, payers, strict=True)), plain(0))

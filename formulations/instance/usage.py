@@ -171,12 +171,12 @@ class ForestUsage:
         # not by_row @ weight, nor without the type: that makes floats of integers
         return np.array([weight[row].sum() for row in by_row], dtype=weight.dtype)
 
-    def bill(self, kept: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None) -> Bill:
-        """What all rows pay together for the kept splits; `paid` is `paid_by` of them, if it is known already."""
-        paid = self.paid_by(kept) if paid is None else paid
+    def bill(self, kept: NDArray[np.bool_]) -> Bill:
+        """What all rows pay together for the kept splits."""
         split_price = self.split_price[kept]
         reached = self.node_weight[kept] if split_price.any() else np.zeros(split_price.size)
-        return Bill(self.costs.price, split_price, self.payers(paid, self.weights), self.once(kept), reached, self.total_weight)
+        payers = self.payers(self.paid_by(kept), self.weights)
+        return Bill(self.costs.price, split_price, payers, self.once(kept), reached, self.total_weight)
 
     def cost(self, kept: NDArray[np.bool_]) -> float:
         """(4): the mean cost of a prediction with the kept splits, in the unit of the prices."""
@@ -184,8 +184,9 @@ class ForestUsage:
 
     def once(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The items paid once for all rows that the kept splits need; bool, shape (M,)."""
-        once: NDArray[np.bool_] = self.first_stage_once(_one_stage(kept), 1) == 0
-        return once
+        needed = np.zeros(self.costs.paid_once.size, dtype=bool)
+        needed[self.charges.item[np.repeat(kept, np.diff(self.charges.start))]] = True
+        return needed & self.costs.paid_once
 
     def once_cost(self, kept: NDArray[np.bool_]) -> float:
         """The prices of `once`."""

@@ -206,7 +206,7 @@ class LimitRows:
     def within(self, pruning: Pruning) -> bool:
         """Whether every row keeps to its limit, in exact numbers."""
         if self.is_budget:
-            return pruning.exact_cost <= self.rows[0].at_most
+            return pruning.integer_cost * self.problem.exact_numbers.price_unit <= self.rows[0].at_most
         return all(use <= row.at_most for use, row in zip(self.uses(pruning), self.rows, strict=True))
 
     @cached_property

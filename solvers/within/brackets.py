@@ -379,7 +379,7 @@ def kept_by_items(core: Core, outer: NDArray[np.bool_], inner: NDArray[np.bool_]
         return inner | best_tree_closures(ensemble.parent, numbers.gain, inner | (outer & (missing == 0)))[0]
 
     def fits(kept: NDArray[np.bool_]) -> bool:
-        return bool(total_cost(usage, numbers, kept) <= most)
+        return bool(total_cost(usage, numbers, kept, usage.paid_by(kept)) <= most)
 
     found, left = inner, np.unique(item).tolist()
     while left:

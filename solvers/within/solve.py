@@ -22,7 +22,7 @@ from functools import cache, partial
 from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.arguments import NotNegative, Seconds, checking
+from formulations.arguments import NotNegative, Seconds, checked, checking
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Limit, limit_of_mean_cost
 from formulations.instance.papers import two_trees
@@ -35,7 +35,7 @@ from solvers.within.params import DEFAULTS, Effort, WithinParams
 LOG = logging.getLogger(__name__)
 
 
-@checking
+@checked
 def solve_limits(
     problem: PruningProblem,
     limits: Sequence[Limit],

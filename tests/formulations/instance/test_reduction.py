@@ -161,7 +161,7 @@ def test_errors_and_costs_of_the_groups_are_those_of_their_splits(seed: int, tie
         error, cost = recount.objective(groups.kept(s))
         is_leaf = ~s & (s[groups.above] | (groups.above < 0))
         assert core.node_error[is_leaf].sum() == pytest.approx(float(error), rel=1e-13, abs=1e-15)
-        bill = core.usage.bill(s, core.usage.paid_by(s))
+        bill = core.usage.bill(s)
         assert bill.feature_cost + bill.evaluation_cost == pytest.approx(float(cost), rel=1e-13, abs=1e-15)
 
 
