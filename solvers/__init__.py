@@ -6,7 +6,7 @@ as arrays.
 """
 
 # ruff: noqa: E402 (no engine may be imported before the check)
-from solvers.dependencies import check_versions
+from solvers.engine import check_versions
 
 check_versions()
 
@@ -23,7 +23,7 @@ from solvers.path.pruning_path import pruning_path
 from solvers.price_sharing import MemoryNeeds, memory_needed, price_sharing
 from solvers.primal_dual import primal_dual
 from solvers.programs.linear_program import integer_program, linear_program, pyomo_highs, solve_model
-from solvers.programs.relaxation import Relaxation, solve_relaxation
+from solvers.programs.rounding import Relaxation, solve_relaxation
 
 ENGINES: dict[str, Engine[Solver]] = {
     "min_cut": Engine(min_cut, proves="optimum"),

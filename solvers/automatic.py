@@ -16,7 +16,7 @@ import math
 from dataclasses import replace
 
 from formulations.answers.solution import Solution
-from formulations.arguments import check_argument
+from formulations.arguments import Seconds, check_argument, checked
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.min_cut import min_cut
@@ -29,11 +29,12 @@ def predicted_seconds(n_arcs: int, n_splits: int, params: SharingParams = Sharin
     return params.cut_seconds(n_arcs, n_splits), params.full_rounds * params.round_seconds(n_arcs, n_splits)
 
 
+@checked
 def optimal_pruning(
     problem: PruningProblem,
     lam: float,
     *,
-    time_limit: float = math.inf,
+    time_limit: Seconds = math.inf,
     ties: Ties = "smallest",
     params: SharingParams = SharingParams(),
 ) -> Solution:

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 import prunemodels as pm
-from solvers.dependencies import NEEDED
+from solvers.engine import NEEDED
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = "\n".join(
@@ -22,7 +22,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 def test_what_the_pages_name_is_there() -> None:
     """Files, folders, registries and targets of make exist."""
     named = set(re.findall(r"`((?:[\w.]+/)+[\w.]*|[\w]+\.(?:py|toml|md))`", PAGES)) - {"__init__.py", "../shared/data"}
-    assert {"solvers/dependencies.py", "formulations/"} <= named
+    assert {"solvers/engine.py", "formulations/"} <= named
     assert [name for name in named if "NAME" not in name and not (ROOT / name).exists()] == []
     for file, name in re.findall(r"`([\w/]+)/__init__\.py`: `(\w+)`", PAGES):
         assert isinstance(getattr(__import__(file.replace("/", "."), fromlist=[name]), name), dict)

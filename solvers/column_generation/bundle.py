@@ -51,10 +51,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.compiled import njit
-from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.loop import MasterAnswer
 from solvers.column_generation.params import ColumnParams
-from solvers.column_generation.pricing import Incumbent, TreePruning
+from solvers.column_generation.pricing import Coupling, Incumbent, TreePruning
 
 SMALLEST_TOTAL = 1e-200
 """Smaller sums of exponentials may have lost digits."""

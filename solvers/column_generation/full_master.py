@@ -22,10 +22,9 @@ from scipy import sparse
 from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.extras import package
 from formulations.instance.usage_arcs import starts_by_tail
-from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.loop import Master, MasterAnswer
 from solvers.column_generation.params import ColumnParams
-from solvers.column_generation.pricing import TreePruning
+from solvers.column_generation.pricing import Coupling, TreePruning
 from solvers.programs.engines.answer import exponent_of, scaled, unscaled
 from solvers.programs.engines.highs import run_highs
 from solvers.programs.stoppable import PARAMS

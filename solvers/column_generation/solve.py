@@ -31,11 +31,10 @@ from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.min_cut import proven_bound
 from solvers.closures.tree_pass import free_of_charge
 from solvers.column_generation.bundle import BundleMaster, SoftPrices
-from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster, MasterBuilder, OwnMaster
 from solvers.column_generation.loop import Entry, Round, generate_columns
 from solvers.column_generation.params import DEFAULTS, ColumnParams
-from solvers.column_generation.pricing import AnyPricing, Incumbent, TreePricing, TreePruning, columns_of
+from solvers.column_generation.pricing import AnyPricing, Coupling, Incumbent, TreePricing, TreePruning, columns_of
 from solvers.programs.rounding import is_integral
 
 if TYPE_CHECKING:

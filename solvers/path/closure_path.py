@@ -40,7 +40,7 @@ from formulations.instance.parametric_closure import ParametricClosure
 from formulations.long_steps import interruption_as_error
 from solvers.closures.cut import FlowNetwork
 from solvers.closures.integer_objective import TOTAL_BITS
-from solvers.path.pooling import pooled
+from solvers.path.parts import pooled
 
 
 @checked

@@ -40,9 +40,8 @@ from solvers.closures.tree_levels import LevelTrees
 from solvers.closures.tree_pass import best_tree_closures
 from solvers.path.params import PathParams
 from solvers.path.part_sequence import PartSequence
-from solvers.path.parts import Parts
-from solvers.path.pooling import pooled
-from solvers.price_sharing.steps import advance
+from solvers.path.parts import Parts, pooled
+from solvers.price_sharing.run import advance
 
 
 def guessed_parts(parts: Parts, sequence: PartSequence, ties: Ties, params: PathParams) -> PartSequence:

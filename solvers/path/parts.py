@@ -18,15 +18,18 @@ Pieces from the outermost to the innermost, each a breakpoint of its own, are th
 
 because then their flows together are one dual state that proves all closures between them optimal. Where a guess has put a split
 on the wrong side, (3) fails.
+
+The pieces of a path are the corners of a hull. Where breakpoints do not ascend, a corner lies inside of it, and the two edges
+that meet there are one: such neighbours are pooled, as in isotonic regression.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +40,6 @@ from formulations.instance.usage_arcs import representatives
 from solvers.closures.preflow import Flow
 from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
 from solvers.path.part_sequence import PartSequence
-from solvers.path.pooling import pooled
 
 
 class Parts:
@@ -178,3 +180,27 @@ def in_order(pieces: Sequence[Leaving]) -> list[Leaving]:
     gains.
     """
     return pooled(pieces, lambda outer, inner: outer.gain * inner.cost > inner.gain * outer.cost, Leaving.joined)[0]
+
+
+Piece = TypeVar("Piece")
+
+
+def pooled(
+    pieces: Iterable[Piece], out_of_order: Callable[[Piece, Piece], bool], join: Callable[[Piece, Piece], Piece]
+) -> tuple[list[Piece], list[int]]:
+    """Join neighbours until none are out of order; and how many of the given pieces each one consists of.
+
+    Parameters
+    ----------
+    out_of_order, join
+        called with a piece and the one that follows it.
+    """
+    found: list[Piece] = []
+    counts: list[int] = []
+    for piece in pieces:
+        joined, count = piece, 1
+        while found and out_of_order(found[-1], joined):
+            joined, count = join(found.pop(), joined), count + counts.pop()
+        found.append(joined)
+        counts.append(count)
+    return found, counts

@@ -49,12 +49,11 @@ from formulations.long_steps import Progress, interruption_as_error, timed_step
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, PathPiece
-from solvers.path.flow_certificate import flow_certificate, left_open
 from solvers.path.large_parts import Division, Edge, largest_network, small_parts
 from solvers.path.params import PathParams
 from solvers.path.part_files import PartFiles
 from solvers.path.parts import Leaving, Parts, contradictions, in_order
-from solvers.path.proof_by_shares import ProofByShares
+from solvers.path.proof_by_shares import ProofByShares, flow_certificate, left_open
 from solvers.price_sharing.checkpoint import problem_fingerprint
 
 LOG = logging.getLogger(__name__)

@@ -34,8 +34,7 @@ from formulations.programs.linear_program import LinearProgram
 from solvers.closures.integer_objective import useful_rate
 from solvers.programs.engines.answer import LinearAnswer, linear_answer
 from solvers.programs.engines.highs import highs
-from solvers.programs.relaxation import engine_named, program_of
-from solvers.programs.rounding import integer_solution, relaxation_solution, unsolved
+from solvers.programs.rounding import engine_named, integer_solution, program_of, relaxation_solution, unsolved
 from solvers.programs.stoppable import PARAMS, Given, program_nonzeros, stoppable
 
 

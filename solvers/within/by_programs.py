@@ -54,8 +54,7 @@ from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.engines.answer import LinearAnswer
 from solvers.programs.engines.highs import MOST_NODES, highs
 from solvers.programs.linear_program import solve_model
-from solvers.programs.relaxation import engine_named, program_of
-from solvers.programs.rounding import program_stats
+from solvers.programs.rounding import engine_named, program_of, program_stats
 from solvers.programs.stoppable import PARAMS, Given, program_nonzeros, stoppable
 from solvers.within.by_path import budget_solution, raised, rounded_down
 

@@ -20,7 +20,7 @@ from formulations.instance.papers import two_trees
 from prunemodels.example import X_valid, forest, y_valid
 from solvers.automatic import optimal_pruning, predicted_seconds
 from solvers.closures.min_cut import min_cut
-from solvers.dependencies import check_versions
+from solvers.engine import check_versions
 from solvers.price_sharing.params import SharingParams
 from tests.instances import random_problem
 from tests.loops import looped
@@ -100,7 +100,7 @@ def test_wrong_versions_are_refused(package: str, version: str, needed: str | No
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
     code = (
-        f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; from solvers.dependencies import check_versions; "
+        f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; from solvers.engine import check_versions; "
         "loaded = set(sys.modules); check_versions(); print(sorted((set(sys.modules) - loaded) & {'highspy', 'ortools'}))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)

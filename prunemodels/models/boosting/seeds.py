@@ -153,7 +153,7 @@ def eliminate(part: SomeTrees, deadline: float, most_steps: int) -> Iterator[tup
     state = state_of(part, kept)
     margins, current_loss = state.margins, state.loss
     unit_price, at_once = prices.price_unit, 0
-    cost = total_cost(usage, prices, kept)
+    cost = total_cost(usage, prices, kept, usage.paid_by(kept))
     while kept.any() and time.perf_counter() <= deadline:
         _, saved, users = effects.of(kept)
         units = np.flatnonzero((users > 0) & (saved > 0))
@@ -171,7 +171,7 @@ def eliminate(part: SomeTrees, deadline: float, most_steps: int) -> Iterator[tup
         remaining, gone = kept, [unit for _, unit in sorted(tried)[:at_once]]
         for unit in gone:
             remaining = effects.without(remaining, unit)
-        cost = cost - saved[gone[0]].item() if len(gone) == 1 else total_cost(usage, prices, remaining)
+        cost = cost - saved[gone[0]].item() if len(gone) == 1 else total_cost(usage, prices, remaining, usage.paid_by(remaining))
         margins = without(part, kept, remaining, margins)
         current_loss, kept = mean_loss(part, margins), remaining
         yield PricedPruning(kept, current_loss, float(cost * unit_price)), True

@@ -14,11 +14,10 @@ from scipy.optimize import linprog
 
 from formulations import Pruning, SolverFailedError, StopReason
 from solvers.column_generation.bundle import BundleMaster, SoftPrices
-from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.loop import MasterAnswer, PricingAnswer, Round, generate_columns, relative_gap
 from solvers.column_generation.params import DEFAULTS
-from solvers.column_generation.pricing import Incumbent, TreePricing, TreePruning, columns_of
+from solvers.column_generation.pricing import Coupling, Incumbent, TreePricing, TreePruning, columns_of
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import stump, twin_stumps

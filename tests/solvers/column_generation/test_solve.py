@@ -25,10 +25,10 @@ from formulations import InvalidInputError, SolverFailedError, Status, StopReaso
 from formulations.instance.papers import two_trees
 from solvers import min_cut
 from solvers.column_generation import BUNDLE, PLAIN, Scheme, dantzig_wolfe
-from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.loop import MasterAnswer, relative_gap
 from solvers.column_generation.params import DEFAULTS, ColumnParams
+from solvers.column_generation.pricing import Coupling
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas
 

@@ -27,9 +27,8 @@ from solvers.price_sharing.loop import cut_fits_memory, cut_in_rounds, without_p
 from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.rows import LocalRows, closure_value
-from solvers.price_sharing.run import Run
+from solvers.price_sharing.run import Run, best_level
 from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing, paid_at
-from solvers.price_sharing.steps import best_level
 from tests.loops import looped
 from tests.solvers.cases import instance, leaves_only
 

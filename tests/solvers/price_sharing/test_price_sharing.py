@@ -29,9 +29,8 @@ from solvers.price_sharing import shares as shares_module
 from solvers.price_sharing.checkpoint import load_scores, problem_fingerprint, save_scores
 from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.remaining import all_open
-from solvers.price_sharing.run import Run
+from solvers.price_sharing.run import Run, best_level
 from solvers.price_sharing.shares import Sharing, paid_at
-from solvers.price_sharing.steps import best_level
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas
