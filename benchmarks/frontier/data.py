@@ -4,6 +4,10 @@ Budgets are listed here, so that the tables can be made again without the data; 
 Large sets have the papers' parts (`prunemodels.data_files.SPLITS`), shuffled with the seed; of Covertype's test part only the
 first `TEST_ROWS` rows are used, as many as MiniBooNE has. Small sets are split 50 / 20 / 30 %, classes in proportion. Medical
 sets have Turney's prices in dollars, with the discounts for tests that share a blood sample; elsewhere a feature costs 1.
+
+`HARD` has the data sets of hard budgets (`benchmarks.frontier.hard`), whose budgets are numbers of features. Cubes have 600 and
+200 rows to learn from, as AFABench has them, or 12,000 and 4,000, and 10,000 test rows. California's prices are cut at their
+quartiles, and 80 / 10 / 10 % of the rows are the parts, as SEFA (Norcliffe and others 2025) has them.
 """
 
 from __future__ import annotations
@@ -14,9 +18,12 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import train_test_split
 
+from benchmarks.data.cube import draw
 from benchmarks.data.medical import PRICES, load_medical
+from benchmarks.data.packaged import packaged_file
 from benchmarks.frontier.problem import Memory, Part, Problem, Task
 from benchmarks.papers.data import dataset
 from formulations.errors import InvalidInputError
@@ -46,6 +53,14 @@ FULL_PRICES = {
 
 _COVERTYPE = (2.0, 3.0, 4.5, 6.5, 9.0, 12.0, 16.0, 20.0)
 
+HARD = {
+    "cube": tuple(map(float, range(1, 11))),
+    "cube20000": tuple(map(float, range(1, 11))),
+    "digits_hard": (1.0, 2.0, 5.0, 10.0, 20.0),
+    "california": tuple(map(float, range(1, 9))),
+}
+"""Largest numbers of features of a row."""
+
 _LARGE = {
     "miniboone": (2.0, 3.0, 5.0, 8.0, 10.0, 12.0, 16.0, 20.0, 25.0, 50.0),
     "covtype_two": (*_COVERTYPE, 54.0),
@@ -55,11 +70,11 @@ _LARGE = {
 
 
 def budgets_of(name: str) -> tuple[float, ...]:
-    if name in _LARGE:
-        return _LARGE[name]
+    if name in _LARGE or name in HARD:
+        return _LARGE.get(name) or HARD[name]
     if name in FULL_PRICES:
         return tuple(float(f"{share * FULL_PRICES[name]:.6g}") for share in SHARES)
-    raise InvalidInputError(f"{name!r} has no budgets; give one of {', '.join((*FULL_PRICES, *_LARGE))}")
+    raise InvalidInputError(f"{name!r} has no budgets; give one of {', '.join((*FULL_PRICES, *_LARGE, *HARD))}")
 
 
 @dataclass(frozen=True)
@@ -87,6 +102,21 @@ def _elevation() -> Dataset:
     return Dataset("elevation", data.X.iloc[:, 1:], data.X.iloc[:, 0].to_numpy(np.float64), data.sizes)
 
 
+def _california() -> Dataset:
+    """The quartile of the median house value in a district."""
+    table = pd.read_csv(packaged_file("california_housing"))
+    value = table.pop("MedHouseVal")
+    cuts = np.sort(value)[[len(value) * k // 4 for k in (1, 2, 3)]]
+    sizes = len(table) * 8 // 10, len(table) // 10, len(table) // 10
+    return Dataset("california", table, np.digitize(value, cuts, right=True), sizes)
+
+
+def _cube(name: str, *sizes: int) -> Source:
+    """A pool of rows, of which each seed takes others."""
+    parts = sizes[0], sizes[1], 10_000
+    return Source("classification", None, lambda: Dataset(name, *draw(5 * sum(parts)), parts), _unit, False)
+
+
 def _big(name: str, file: str) -> Source:
     return Source("classification", file, partial(dataset, name), _unit, False)
 
@@ -106,6 +136,10 @@ SOURCES: dict[str, Source] = {
     "waveform40": _small("waveform40", file="waveform40"),
     "elevation": Source("regression", "covtype426k", _elevation, _unit, False),
     "covtype426k": _big("covtype426k", "covtype426k"),
+    "cube": _cube("cube", 600, 200),
+    "cube20000": _cube("cube20000", 12_000, 4_000),
+    "digits_hard": Source("classification", None, partial(dataset, "digits"), _unit, True),
+    "california": Source("classification", None, _california, _unit, False),
 }
 """Data sets by name, in the order in which they are run and shown."""
 
@@ -121,6 +155,8 @@ def check_present(name: str) -> None:
     file = source(name).file
     if file is not None:
         find_dataset(file)
+    elif name == "california":
+        packaged_file("california_housing")
 
 
 @lru_cache(maxsize=2)

@@ -1,4 +1,4 @@
-"""All methods by name: the rivals and what users do today, then the project's own, which stand here."""
+"""All methods by name: the rivals and what users do today, hard budgets, then the project's own, which stand here."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 import prunemodels as pm
+from benchmarks.frontier import hard
 from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, candidate, climb, rounded, sequence_candidates
 from benchmarks.frontier.problem import Part, Problem
 from benchmarks.frontier.rivals import boosted, columns, forests, linear, policy_network, priced, value_network
@@ -187,9 +188,9 @@ OURS = [
     Method("cascade of LightGBM models", boosted_cascade, ours=True),
 ]
 
-_RIVALS = (columns, boosted, forests, linear, priced, value_network, policy_network)
+_ROOMS = (columns, boosted, forests, linear, priced, value_network, policy_network, hard)
 
-METHODS: dict[str, Method] = {method.name: method for methods in (*(m.METHODS for m in _RIVALS), OURS) for method in methods}
+METHODS: dict[str, Method] = {method.name: method for methods in (*(m.METHODS for m in _ROOMS), OURS) for method in methods}
 
 
 def method_named(name: str) -> Method:
