@@ -29,7 +29,7 @@ from formulations.instance.node_errors import (
     ErrorComponent as ErrorComponent,
     NodeErrors as NodeErrors,
 )
-from formulations.answers.closure_path import ClosureCertificate as ClosureCertificate, ClosurePath as ClosurePath
+from formulations.answers.nested_rows import ClosureCertificate as ClosureCertificate, ClosurePath as ClosurePath
 from formulations.instance.parametric_closure import ParametricClosure as ParametricClosure
 from formulations.instance.problem import PruningProblem as PruningProblem
 from formulations.instance.usage import Usage as Usage

@@ -7,7 +7,7 @@ from proofs_checks.integrality.objectives import (
     draw_data as draw_data,
 )
 from proofs_checks.integrality.reading import read_polyhedron as read_polyhedron
-from proofs_checks.integrality.reasons import (
+from proofs_checks.integrality.vertices import (
     check_integrality as check_integrality,
     fractional_vertex as fractional_vertex,
 )
@@ -39,5 +39,5 @@ from proofs_checks.total_unimodularity.formulation_network import (
     check_formulation as check_formulation,
     formulation_network as formulation_network,
 )
-from proofs_checks.total_unimodularity.violation_check import check_violation as check_violation
+from proofs_checks.total_unimodularity.decide import check_violation as check_violation
 from proofs_checks.verdict import Verdict as Verdict

@@ -17,7 +17,7 @@ import functools
 from typing import Any
 
 from formulations.answers.pruning_path import PruningPath
-from prunemodels.datasets.tumours import load_tumours
+from prunemodels.datasets.heart import load_tumours
 from prunemodels.models.forests.problems import problem_from_forest
 from solvers.path.pruning_path import pruning_path
 

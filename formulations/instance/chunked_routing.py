@@ -7,7 +7,7 @@ the order itself:
     memory  =  4 T N bytes (the order)  +  4 N bytes a thread that sorts a tree  +  the chunk                               (1)
 
 Otherwise the positions have arrays of their own until the end. These take 2 T N bytes more (4 T N where a tree has over 65,536
-leaves). With a scratch folder, positions and order are files in it, see `formulations.memory`.
+leaves). With a scratch folder, positions and order are files in it, see `formulations.stored_arrays`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import DTypeLike, NDArray
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing, leaf_positions, read_only, sort_by_leaf, walk_tree
-from formulations.memory import scratch_array
+from formulations.stored_arrays import scratch_array
 
 SORTING_THREADS = 4
 """The largest number of trees that are sorted at the same time. Sorting a tree takes 4 bytes a row."""

@@ -4,7 +4,7 @@
     y_u <= y_v for every arc (u requires v),  y_v in {0, 1}                                                                (1)
 
 A pruning problem is a special case, in which splits require their parents and their purchases. Here a node may
-require any others. The optimal closures shrink as lambda grows (`formulations.answers.closure_path`).
+require any others. The optimal closures shrink as lambda grows (`formulations.answers.nested_rows`).
 
 In integers,
 

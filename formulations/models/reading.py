@@ -63,7 +63,7 @@ def read_pruning(model: pyo.ConcreteModel) -> Pruning:
     if abs(point[worst] - round(point[worst])) > INTEGRAL:
         raise InvalidInputError(
             f"{worst} is {point[worst]:.6g}: the point is not integral, so it is no pruning; solve the integer program "
-            "(relax=False), or round a relaxation's point with solvers.closures.tree_levels"
+            "(relax=False), or round a relaxation's point with solvers.closures.tree_pass"
         )
     _refuse_broken_rows(m)
     parent = m.problem.ensemble.parent

@@ -54,7 +54,7 @@ from typing import Any
 
 import numpy as np
 
-from formulations.answers.closure_path import ClosureCertificate, ClosurePath
+from formulations.answers.nested_rows import ClosureCertificate, ClosurePath
 from formulations.arguments import checked
 from formulations.instance.parametric_closure import ParametricClosure
 from proofs_checks.optimality.path_evidence import check_breakpoints, read_levels

@@ -18,7 +18,7 @@ duals; what it buys is paid in full, by splits that it keeps, which pay nothing 
 exactly. That holds on the whole of the row's interval, both ends included; the intervals cover every lambda >= 0, and the last
 row, which is free by (4), stays optimal for ever. So no breakpoint is missing.
 
-A path with gaps does without (2) and (3), see `proofs_checks.optimality.path_gaps`, and what follows is not asked of it.
+A path with gaps does without (2) and (3), see (7) to (9), and what follows is not asked of it.
 
 The path also says *which* optimum it holds. A split with its block's part below it could go without loss just before its
 breakpoint if these have neither profit nor duals nor evaluation costs; a closure of its block could stay without loss beyond it
@@ -28,6 +28,25 @@ if it is worth nothing, buys nothing new (so pays no duals) and has no evaluatio
     largest:   (3) with < 0 for closures that buy nothing new and have no evaluation cost                                   (6)
 
 Everything is counted in the numbers of `proofs_checks.optimality.recount`, which are those that the user gave.
+
+How much better than the prunings of a path with gaps a pruning could be: let K be a row of the path, at a lambda of its interval.
+All that it buys is paid in full, by splits of K that pay nothing else, by (2) of `proofs_checks.optimality.path_evidence`. So the
+value of K and the bound that the duals prove differ by what trees have better closures than K's. A closure of a tree has in each
+block B a closure of B, where K has all of B or nothing. With
+
+    over_B   =  worth of the best closure of B, at least 0,      under_B  =  over_B  -  worth of all of B                     (7)
+
+the gap is therefore at most the sum of under_B of the blocks that K keeps and of over_B of those that it prunes. Profits fall as
+lambda rises, so under_B rises and over_B falls. To under_B belongs what is left unpaid of the
+purchases of its level, which only a row that buys them is short of; lambda falls, and so does that. With over_l(k) and
+under_l(k) the sums over the blocks of level l at the breakpoint k, the gap at the breakpoint k is at most
+
+    sum over l > k of under_l(l - 1)  +  sum over l < k of over_l(l + 1)  +  over_k(k)                                        (8)
+
+for both rows that meet there, since what goes there must be worth nothing in all:  over_k(k) = under_k(k)                    (9)
+
+To (8) belong under_B of what is always kept, which pays nothing, and over_B of what is never kept, at lambda = 0. Between two
+breakpoints and beyond the last, (3) of `formulations.answers.pruning_path` holds.
 """
 
 from __future__ import annotations
@@ -38,6 +57,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,7 +66,6 @@ from numpy.typing import NDArray
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from proofs_checks.optimality.path_evidence import PathEvidence, read_evidence
-from proofs_checks.optimality.path_gaps import BlockWorths, below, block_worths, check_gaps, is_top, relative_gap
 from proofs_checks.optimality.path_shares import Exact
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.params import DEFAULTS
@@ -70,7 +89,7 @@ class PathProof:
 def check_path(path: PruningPath, X: Any = None) -> Verdict:
     """Is every row of the path optimal on all of its interval, the smallest or largest optimum as it says, and are they nested?
 
-    Of a path with gaps: is every row within them, and are they nested? See `proofs_checks.optimality.path_gaps`.
+    Of a path with gaps: is every row within them, and are they nested? See (7) to (9).
 
     Exact, by passes over the usage arcs and the trees, as few for a thousand rows as for one: seconds for some millions of arcs.
     Cost and error, the columns that it reports, are recomputed. Rounded instances are checked in their integers, and how far
@@ -231,3 +250,89 @@ def check_column(name: str, given: NDArray[np.float64], mine: list[Fraction], sc
     for k, (number, true) in enumerate(zip(given.tolist(), mine, strict=True)):
         if not abs(number) < float("inf") or abs(Fraction(number) - true) > precision:
             raise Refuted(f"row {k} has the {name} {shown(true)}, not {number!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class BlockWorths:
+    """For every split, in the unit of the breakpoint."""
+
+    whole: dict[int, Exact]  # profit of the split and of all that is below it in its block.
+    best: dict[int, Exact]  # worth of the best closure that has the split and only what is below it in its block.
+
+
+def below(evidence: PathEvidence, h: int) -> list[int]:
+    """The children of a split that belong to its block."""
+    recount, level = evidence.recount, evidence.level
+    return [c for c in (recount.left[h], recount.right[h]) if level.get(c) == level[h]]
+
+
+def is_top(evidence: PathEvidence, h: int) -> bool:
+    """Whether h is the top of its block."""
+    return evidence.level.get(evidence.recount.parent[h]) != evidence.level[h]
+
+
+def block_worths(evidence: PathEvidence, beside: int = 0) -> BlockWorths:
+    """Worths at the block's own breakpoint, or at that of a level beside its own, for the blocks that have such a breakpoint."""
+    whole: dict[int, Exact] = {}
+    best: dict[int, Exact] = {}
+    for h in reversed(evidence.recount.splits):
+        at = evidence.level[h] + beside
+        if beside == 0 or (0 <= evidence.level[h] < evidence.top and 0 <= at < evidence.top):
+            profit, same = evidence.profit(h, at), below(evidence, h)
+            whole[h] = profit + sum(whole[c] for c in same)
+            best[h] = profit + sum(max(0, best[c]) for c in same)
+    return BlockWorths(whole, best)
+
+
+def check_gaps(evidence: PathEvidence) -> None:
+    """(8) and (9) for the gaps that a path states."""
+    top = evidence.top
+    over, under = _sums(evidence)
+    for k in range(top):
+        if over[k] != under[k]:
+            raise Refuted(f"the rows before and after breakpoint {k} are not worth the same there")
+    _, before = _sums(evidence, -1)
+    after, _ = _sums(evidence, 1)
+    elsewhere = over[-1] + under[top] + sum((before[k] for k in range(top)), Fraction(0))
+    for k, stated in enumerate(evidence.gaps):
+        elsewhere -= before[k]
+        if elsewhere + over[k] > stated:
+            proven = shown(elsewhere + over[k])
+            raise Refuted(f"the gap at breakpoint {k} is stated as {shown(stated)}, the certificate proves {proven}")
+        elsewhere += after[k]
+
+
+def _sums(evidence: PathEvidence, beside: int = 0) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
+    """The sums of (7) by level, -1 and top included, at their own breakpoints or those beside, in error."""
+    worths, level, top = block_worths(evidence, beside), evidence.level, evidence.top
+    over: dict[int, Exact] = dict.fromkeys(range(-1, top + 1), 0)
+    under = dict(over)
+    for h, best in worths.best.items():
+        if is_top(evidence, h):
+            over[level[h]] += max(0, best)
+            under[level[h]] += max(0, best) - worths.whole[h]
+    of_over, of_under = (
+        {at: x * (evidence.unit(at + beside) if 0 <= at < top else evidence.unit(at)) for at, x in sums.items()}
+        for sums in (over, under)
+    )
+    points = evidence.path.breakpoints
+    for at, unpaid in enumerate(evidence.unpaid):
+        if unpaid and 0 <= at + beside < top:
+            of_under[at] += unpaid * min(Fraction(1), Fraction(points[at + beside]) / points[at])
+    return of_over, of_under
+
+
+def relative_gap(evidence: PathEvidence) -> float:
+    """`PruningPath.relative_gap`, from errors and costs of the rows that were checked."""
+    path = evidence.path
+    roots = evidence.recount.roots_error() * evidence.recount.error_unit
+    shares: list[list[Fraction | float]] = [[], []]
+    for s, error, cost, b in zip(evidence.gaps, path.exact_error, path.exact_cost, path.breakpoints, strict=False):
+        attainable = roots - error - b * cost + s
+        for of, whole in zip(shares, (attainable, evidence.recount.largest_error / 100), strict=True):
+            of.append(s / whole if whole > 0 else math.inf if s else 0)
+    most = ([max(pair) for pair in pairwise([*of, 0])] for of in shares)
+    mine = float(max(map(min, *most)))
+    if not math.isclose(path.relative_gap, mine, rel_tol=1e-9):
+        raise Refuted(f"the path's relative gap is {mine!r}, not {path.relative_gap!r}")
+    return mine

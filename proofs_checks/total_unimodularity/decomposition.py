@@ -30,14 +30,13 @@ from formulations.errors import SolverFailedError
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
 from proofs_checks.params import DEFAULTS
-from proofs_checks.total_unimodularity.camion import least_violation
 from proofs_checks.total_unimodularity.hard_minors import is_r10, least_hard_minor, least_part
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
 from proofs_checks.total_unimodularity.pieces import R10, Piece, Pieces, Split, ThreeSum, TwoSum
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 from proofs_checks.total_unimodularity.signing import wrong_cycle
 from proofs_checks.total_unimodularity.sums import find_two_sum, induced_separation, parts_of, sides_of_r12, take_apart
-from proofs_checks.total_unimodularity.ternary import Ints
+from proofs_checks.total_unimodularity.ternary import Ints, least_violation
 
 
 def decompose(matrix: SignMatrix) -> Pieces | Ints:

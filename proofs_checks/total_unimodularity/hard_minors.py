@@ -23,11 +23,10 @@ import numpy as np
 
 from formulations.compiled import njit
 from proofs_checks.params import DEFAULTS
-from proofs_checks.total_unimodularity.camion import least_violation
 from proofs_checks.total_unimodularity.network_recognition import tree_of
 from proofs_checks.total_unimodularity.reductions import kept_lines
 from proofs_checks.total_unimodularity.sums import parts_of, two_sum_of_lines
-from proofs_checks.total_unimodularity.ternary import Display, Ints, Signs
+from proofs_checks.total_unimodularity.ternary import Display, Ints, Signs, least_violation
 
 
 def least_part(lines: Ints, part_of: Callable[[Ints], Ints | None], rng: np.random.Generator) -> Ints:

@@ -28,12 +28,12 @@ from formulations.errors import BrokenFileError, InvalidInputError, NotFittedFor
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.tree_loss import MEASURES, TreeLoss
-from formulations.memory import too_large
+from formulations.stored_arrays import too_large
 from prunemodels.cascades.cascade import Cascade, version_of_package
 from prunemodels.cascades.learning import ExitSample
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS
 from prunemodels.files.forests import check_model_file, load_joblib, load_model, save_forest
-from prunemodels.models.forests.soundness import BYTES_OF_FEATURE, sound_nodes, wrong_with_tree
+from prunemodels.models.forests.reading import BYTES_OF_FEATURE, sound_nodes, wrong_with_tree
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.prices import priced_stages
 from prunemodels.stages.stacking import Stack
@@ -44,8 +44,8 @@ TRUSTED_IN_CASCADES = (
     "formulations.instance.cost_items.CostItems",
     "formulations.instance.ensemble.Ensemble",
     "formulations.instance.tree_loss.TreeLoss",
-    "formulations.answers.closure_path.ClosureCertificate",
-    "formulations.answers.closure_path.ClosurePath",
+    "formulations.answers.nested_rows.ClosureCertificate",
+    "formulations.answers.nested_rows.ClosurePath",
     "formulations.instance.parametric_closure.ParametricClosure",
     "fractions.Fraction",
     "functools.partial",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from formulations.answers.closure_path import ClosurePath
+from formulations.answers.nested_rows import ClosurePath
 from formulations.arguments import Count, Seed, checked, checking
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact

@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.closure_path import ClosurePath
+from formulations.answers.nested_rows import ClosurePath
 from formulations.instance.parametric_closure import ParametricClosure
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.params import PARAMS

@@ -13,8 +13,7 @@ from formulations.extras import package
 from proofs_checks.verdict import Verdict
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, refuse, reserve, shows_progress
 from prunemodels.command_line.process import STATUS
-from prunemodels.command_line.settings import SETTINGS
-from prunemodels.command_line.summary import Line, Summary
+from prunemodels.command_line.summary import SETTINGS, Line, Summary
 from prunemodels.files import FOREST_ENDINGS, MATRIX_ENDINGS, PROGRAM_ENDINGS
 
 PAPERS = "papers"
@@ -67,7 +66,7 @@ def check_tu(args: argparse.Namespace) -> Summary:
 def check_whole_vertices(args: argparse.Namespace) -> Summary:
     """``prunemodels check integrality``: the relaxation of a program or a formulation, or a matrix with whole sides."""
     from proofs_checks.integrality.reading import read_polyhedron
-    from proofs_checks.integrality.reasons import check_integrality
+    from proofs_checks.integrality.vertices import check_integrality
 
     of_matrix = args.forest.endswith(MATRIX_ENDINGS) and not args.forest.endswith(PROGRAM_ENDINGS)
     if args.sides is not None and not of_matrix:

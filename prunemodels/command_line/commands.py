@@ -261,7 +261,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
         ),
         "predict": Command(
             "answers of a model or cascade for new rows: class, probabilities, what is bought and paid",
-            "predict:predict_command",
+            "evaluate:predict_command",
             f"""
 forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOOSTED}
 --data FILE!      the rows to answer {TABLE}, with the columns of training
@@ -411,7 +411,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
     "Set up a service or the shell": {
         "warm-up": Command(
             "compile ahead what a service compiles at its first prediction",
-            "service:warm_up_command",
+            "demo:warm_up_command",
             "--all  also what pruning uses",
             "warm-up",
             "Compile the kernels of predictions on demand and of evaluation, and store them: in the folder of NUMBA_CACHE_DIR, "
@@ -419,7 +419,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
         ),
         "completion": Command(
             "print a script that completes commands and options",
-            "service:completion_command",
+            "demo:completion_command",
             "shell bash|zsh|tcsh:choice  the shell",
             "completion bash",
             "Print a script that completes commands and options. Set it up once with\n"

@@ -2,4 +2,4 @@
 
 from formulations.instance.papers import two_trees as two_trees
 from prunemodels.datasets.heart import fetch_heart as fetch_heart
-from prunemodels.datasets.tumours import SmallForest as SmallForest, load_tumours as load_tumours
+from prunemodels.datasets.heart import SmallForest as SmallForest, load_tumours as load_tumours

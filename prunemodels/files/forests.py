@@ -73,7 +73,7 @@ TRUSTED = (
 )
 """Types that a model of trees, or a pipeline of scikit-learn's own steps, holds beyond those that skops trusts.
 
-skops cannot check trees; `prunemodels.models.forests.soundness` and `Ensemble` do. Functions inside of a ``partial`` need trust
+skops cannot check trees; `prunemodels.models.forests.reading` and `Ensemble` do. Functions inside of a ``partial`` need trust
 of their own.
 """
 

@@ -32,9 +32,7 @@ from prunemodels.cascades.evaluation import ExitPathEvaluation, Stops, stops_of
 from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.report_page.evidence import Evidence, evidence_of_cascade
 from prunemodels.report_page.facts import Mark, PageOptions, Tradeoff, table_or_array, told
-from prunemodels.report_page.page_style import PAGE
-from prunemodels.report_page.payers import Answers, Payers, payers
-from prunemodels.report_page.purchases import Purchase, purchases
+from prunemodels.report_page.payers import PAGE, Answers, Payers, Purchase, payers, purchases
 from prunemodels.stages.doubt import MarginDoubt
 from prunemodels.stages.judging import predicted_classes
 from prunemodels.stages.policy import ExitPolicy

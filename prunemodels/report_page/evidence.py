@@ -22,8 +22,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.closure_path import ClosurePath
 from formulations.answers.limited_solution import LimitedSolution
+from formulations.answers.nested_rows import ClosurePath
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from proofs_checks import check_closure_path

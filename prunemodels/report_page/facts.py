@@ -36,8 +36,7 @@ from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.evaluation.vote import with_cut
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.report_page.evidence import Evidence, evidence_of
-from prunemodels.report_page.page_style import PAGE
-from prunemodels.report_page.payers import Answers, Payers, payers
+from prunemodels.report_page.payers import PAGE, Answers, Payers, payers
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.mean_bounds import MeanInterval, ends_along
 from prunemodels.statements.wording import is_overrun, transferable

@@ -31,7 +31,7 @@ from prunemodels.report_page.boosted import BoostedFacts, gather_boosted
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from prunemodels.report_page.evidence import figures_of
 from prunemodels.report_page.facts import Facts, gather, item_counts, spread, versions
-from prunemodels.report_page.page_style import PAGE
+from prunemodels.report_page.payers import PAGE
 from prunemodels.statements.wording import (
     amount,
     budget_verdict,

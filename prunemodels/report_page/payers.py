@@ -1,4 +1,4 @@
-"""What examples pay and ask for, before and after, by what they are and by what they are called."""
+"""What examples pay and ask for, before and after; what each stage buys that those before did not; how much of it pages show."""
 
 from __future__ import annotations
 
@@ -8,11 +8,37 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from formulations.instance.cost_items import CostItems
 from prunemodels.evaluation.evaluate import item_label
-from prunemodels.report_page.page_style import PAGE
+from prunemodels.stages.set_stages import Constant
+from prunemodels.stages.stages import PricedStages, Stages
 from prunemodels.statements.by_class import positive_class
+
+
+@dataclass(frozen=True)
+class PageStyle:
+    """How much a page shows, and how exactly."""
+
+    most_items: int = 15
+    """Largest number of items of which the page says who asks for them."""
+    named_stages: int = 4
+    """The number of stages that the sentence on who stops where names, if there are more."""
+    path_rows: int = 16
+    """Rows of a path that a table shows."""
+    few_trees: int = 7
+    """The largest number of trees that BP16 counts as few."""
+    many_examples: int = 1000
+    """With at least this many examples, an error rate has two decimals of a per cent."""
+    named: int = 6
+    """The largest number of items or features that a list names, unless it says another one."""
+    cheapest: float = 0.15
+    """Prunings and policies that cost less than this share of the dearest one may lie above the chart."""
+
+
+PAGE = PageStyle()
+
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -107,3 +133,59 @@ def _asked(items: CostItems, bought: Sequence[Flags | None], ill: Flags, weights
         pairs = [(share(before, m, at), share(after, m, at) or 0.0) for at in (ill, ~ill)]
         found.append(Asked(item_label(items.names[m]), pairs[0], pairs[1]))
     return found
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item with a price; `once`: paid once for all examples together."""
+
+    name: str
+    price: float
+    once: bool
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What is new at one stage: items with a price that it is the first to need, features that it is the first to read.
+
+    `model` is the kind of the stage's own model, and how many features it reads; None for stages that walk the same trees, and
+    `splits` is the number of those that the stage is the first to keep.
+    """
+
+    items: tuple[Item, ...]
+    features: tuple[str, ...]
+    model: tuple[str, int] | None
+    splits: int | None
+
+    @property
+    def price(self) -> float:
+        """The price of the items that each example pays for."""
+        return sum(item.price for item in self.items if not item.once)
+
+
+def purchases(stages: Stages, names: Sequence[str] | None) -> tuple[Purchase, ...] | None:
+    """What is new at every stage, by the names of the columns; None for stages that do not say what they read."""
+    if not isinstance(stages, PricedStages):
+        return None
+    read = [features.tolist() for features in stages.features]
+    if stages.models is None:
+        more: list[tuple[Any, Any]] = [(None, len(splits)) for splits in read]
+    else:
+        more = [((_kind(model), len(columns)), None) for model, columns in zip(stages.models, read, strict=True)]
+    items = stages.items
+    columns = [f"x{f}" for f in range(stages.n_columns)] if names is None else [str(name) for name in names]
+    had, paid, found = set[int](), set[int](), []
+    for features, kind in zip(read, more, strict=True):
+        new = sorted({c for f in features for c in stages.sources[f]} - had)
+        needed = sorted({m for f in {*features} for m in items.needs[f] if items.price[m] > 0} - paid)
+        had, paid = had.union(new), paid.union(needed)
+        bought = (Item(item_label(items.names[m]), float(items.prices[m]), bool(items.paid_once[m])) for m in needed)
+        found.append(Purchase(tuple(bought), tuple(columns[f] for f in new), *kind))
+    return tuple(found)
+
+
+def _kind(model: Any) -> str:
+    """The class name of a model, or of the last step of a pipeline; empty for a constant."""
+    if isinstance(model, Constant):
+        return ""
+    return _kind(model.steps[-1][1]) if isinstance(model, Pipeline) else type(model).__name__

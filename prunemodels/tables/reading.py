@@ -20,8 +20,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows
 from formulations.shown import row_of
 from prunemodels.files.csv_tables import is_damage
-from prunemodels.tables.cells import Chunk, check_present, column_names
-from prunemodels.tables.table import ChunkedTable
+from prunemodels.tables.table import Chunk, ChunkedTable, check_present, column_names
 
 
 @dataclass(frozen=True, eq=False)

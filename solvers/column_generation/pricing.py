@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
-from solvers.closures.tree_levels import best_level_set
+from solvers.closures.tree_pass import best_level_set
 from solvers.column_generation.loop import MasterAnswer, PricingAnswer
 
 if TYPE_CHECKING:

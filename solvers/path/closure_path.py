@@ -34,7 +34,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.closure_path import ClosureCertificate, ClosurePath
+from formulations.answers.nested_rows import ClosureCertificate, ClosurePath
 from formulations.arguments import checked
 from formulations.instance.parametric_closure import ParametricClosure
 from formulations.long_steps import interruption_as_error

@@ -3,7 +3,7 @@
 Every purchase j is shared out among the splits that need it by their scores: split u pays price_j exp(s_u) / Z_j. Then
 
     charge_u = exp(s_u) sum over j of price_j / Z_j,       Z_j = sum over the users u' of j of exp(s_u')                      (1)
-    level_u  of the trees at gain and charge, by (1) of `solvers.closures.tree_levels`                                      (2)
+    level_u  of the trees at gain and charge, by (5) of `solvers.closures.tree_pass`                                      (2)
     s_u     += log level_u, with a momentum                                                                                 (3)
 
 on a network with merged purchases. Scores of splits with unequal levels drift apart, so a purchase comes to be paid by those
@@ -36,8 +36,7 @@ from formulations.compiled import njit
 from formulations.instance.usage_arcs import starts_by_tail
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import preflow_closure, shared_flow
-from solvers.closures.tree_levels import LevelTrees
-from solvers.closures.tree_pass import best_tree_closures
+from solvers.closures.tree_pass import LevelTrees, best_tree_closures
 from solvers.path.params import PathParams
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts, pooled

@@ -27,17 +27,15 @@ from formulations.answers.pruning import total_cost
 from formulations.answers.solution import StopReason
 from formulations.errors import BrokenFileError
 from formulations.instance.problem import Core
-from formulations.memory import memory_free
-from formulations.stored_arrays import fingerprint
+from formulations.stored_arrays import fingerprint, memory_free
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective, fitting_objective
 from solvers.closures.subproblem import ParametricSubproblem, small_subproblem
 from solvers.path.guess import extended
 from solvers.path.params import PathParams
 from solvers.path.part_files import FoundInPart, PartFiles
-from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.loop import StopRule, cut_fits_memory, drive, negligible_gain
-from solvers.price_sharing.rows import LocalRows
+from solvers.price_sharing.rows import LocalRows, Scores
 from solvers.price_sharing.run import Known, Paid, Run
 
 

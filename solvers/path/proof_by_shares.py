@@ -11,11 +11,11 @@ CPU seconds; putting flows together takes 0.3.
 
 A proof by shares is (1) of `solvers.path.level_shares` at the right weights, and a few moves. The weights are found by rounds of
 price sharing, for all breakpoints at once, since levels share no purchase. With score s_u, the logarithm of the weight of split
-u, and the levels of `solvers.closures.tree_levels` in each block at its own breakpoint,
+u, and the levels of `solvers.closures.tree_pass` in each block at its own breakpoint,
 
     s_u  +=  log level_u,      with the limit and the momentum of `solvers.price_sharing.solve`                            (1)
 
-Then `solvers.path.level_repairs` moves the rest. A level that is proven is done with. What is not gets more rounds; where the
+Then `solvers.path.level_shares` moves the rest. A level that is proven is done with. What is not gets more rounds; where the
 last try fails, the level counts as a gap, by (3) of `proofs_checks.optimality.path_optimality`.
 """
 
@@ -37,10 +37,9 @@ from formulations.instance.problem import Core
 from formulations.instance.usage_arcs import split_duals, starts_by_tail
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import PRICE_MARGIN, ldexp
-from solvers.closures.tree_levels import LevelTrees
+from solvers.closures.tree_pass import LevelTrees
 from solvers.path.decomposition import PathPiece
-from solvers.path.level_repairs import Amounts, LevelBlocks, Move
-from solvers.path.level_shares import LevelShares, SharedArcs
+from solvers.path.level_shares import Amounts, LevelBlocks, LevelShares, Move, SharedArcs
 from solvers.path.params import PathParams
 from solvers.path.parts import Parts
 from solvers.price_sharing.run import advance, step_limit

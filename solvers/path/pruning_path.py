@@ -54,7 +54,7 @@ from solvers.path.params import PathParams
 from solvers.path.part_files import PartFiles
 from solvers.path.parts import Leaving, Parts, contradictions, in_order
 from solvers.path.proof_by_shares import ProofByShares, flow_certificate, left_open
-from solvers.price_sharing.checkpoint import problem_fingerprint
+from solvers.price_sharing.rows import problem_fingerprint
 
 LOG = logging.getLogger(__name__)
 
@@ -243,8 +243,8 @@ def core_path(core: Core, asked: PathOptions) -> CorePath:
 def _of_real_numbers(core: Core, asked: PathOptions) -> CorePath:
     """The path of an instance whose numbers are real: its cuts round, its rows and breakpoints do not.
 
-    A piece is proven up to what the grid of its cut hides. By (2) of `proofs_checks.optimality.path_gaps` it hides no more at any
-    other lambda, so the sum over all pieces bounds the gap at every lambda.
+    A piece is proven up to what the grid of its cut hides. By (8) of `proofs_checks.optimality.path_optimality` it hides no
+    more at any other lambda, so the sum over all pieces bounds the gap at every lambda.
     """
     started = time.perf_counter()
     found = _found(core, asked)

@@ -35,12 +35,11 @@ from formulations.answers.solution import StopReason
 from formulations.checkpoints import Checkpoint
 from formulations.errors import InterruptedSolveError
 from formulations.long_steps import Progress
-from formulations.memory import too_large
+from formulations.stored_arrays import too_large
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
-from solvers.price_sharing.checkpoint import Scores, load_scores, save_scores
 from solvers.price_sharing.params import SharingParams
-from solvers.price_sharing.rows import Rows
+from solvers.price_sharing.rows import Rows, Scores, load_scores, save_scores
 from solvers.price_sharing.run import Run
 
 

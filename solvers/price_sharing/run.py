@@ -23,13 +23,11 @@ from formulations.answers.solution import FixingStage, SharedPrices
 from formulations.errors import BrokenFileError, InvalidInputError
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
-from solvers.closures.tree_levels import LevelTrees, lower_to_parents
-from solvers.closures.tree_pass import forced, without_prices
-from solvers.price_sharing.checkpoint import Scores
+from solvers.closures.tree_pass import LevelTrees, forced, lower_to_parents, without_prices
 from solvers.price_sharing.core import SolvedCore
 from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.remaining import Remaining
-from solvers.price_sharing.rows import Rows
+from solvers.price_sharing.rows import Rows, Scores
 
 LOG = logging.getLogger(__name__)
 

@@ -45,11 +45,10 @@ from formulations.instance.reduction import Groups
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.min_cut import bound_of_closure
-from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.loop import StopRule, interruption_explained, run_to_goal
 from solvers.price_sharing.memory import warn_if_short, warn_if_undecided
 from solvers.price_sharing.params import SharingParams
-from solvers.price_sharing.rows import LocalRows
+from solvers.price_sharing.rows import LocalRows, Scores
 from solvers.price_sharing.run import Run, check_size, scores_after
 
 

@@ -43,8 +43,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import usage_columns
 from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.min_cut import integer_duals, proven_bound
-from solvers.closures.tree_levels import best_level_set
-from solvers.closures.tree_pass import best_tree_closures, free_of_charge
+from solvers.closures.tree_pass import best_level_set, best_tree_closures, free_of_charge
 from solvers.primal_dual.duals import DEFAULTS, Duals, PrimalDualParams, StartRule
 
 Rule = Literal["polyak", "constant", "sqrt"]

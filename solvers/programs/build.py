@@ -29,7 +29,7 @@ from formulations.programs.files import labels_of, write_program
 from formulations.programs.formulation import formulation_named
 from formulations.programs.limit_rows import limit_matrix, limit_rows
 from formulations.programs.linear_program import INTEGRAL, LinearProgram
-from solvers.closures.tree_levels import pruning_of_point
+from solvers.closures.tree_pass import pruning_of_point
 from solvers.programs.rounding import program_of
 
 ENDS = re.compile(r"#?\s*(dual solution|basis|solution no)", re.IGNORECASE)

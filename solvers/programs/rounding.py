@@ -1,6 +1,6 @@
 """From an engine's answer to a solution. No number of the engine is trusted but the point and the dual values themselves.
 
-The pruning is the best level set of the point (`solvers.closures.tree_levels`). Where that does not help it is the best pruning
+The pruning is the best level set of the point (`solvers.closures.tree_pass`). Where that does not help it is the best pruning
 that is free of charge.
 
 The bound of a relaxation is recomputed in integers from the dual values of the rows that bind nodes to purchases
@@ -35,8 +35,7 @@ from formulations.programs.linear_program import INTEGRAL, LinearProgram, Named
 from formulations.programs.matrix import MATRICES
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.closures.min_cut import integer_duals, proven_bound, zero_duals
-from solvers.closures.tree_levels import best_level_set, splits_kept
-from solvers.closures.tree_pass import free_of_charge
+from solvers.closures.tree_pass import best_level_set, free_of_charge, splits_kept
 from solvers.programs.engines import LINEAR_ENGINES
 from solvers.programs.engines.answer import LinearAnswer, LinearEngine
 from solvers.programs.stoppable import PARAMS, Given, program_nonzeros, stoppable

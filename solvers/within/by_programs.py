@@ -49,8 +49,7 @@ from formulations.programs.limit_rows import LimitRows, in_integers, one_row
 from formulations.programs.linear_program import Block, LinearProgram, Names
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.min_cut import integer_duals, worth_of_trees
-from solvers.closures.tree_levels import lower_to_parents, pruning_of_point, splits_kept
-from solvers.closures.tree_pass import free_of_charge
+from solvers.closures.tree_pass import free_of_charge, lower_to_parents, pruning_of_point, splits_kept
 from solvers.programs.engines.answer import LinearAnswer
 from solvers.programs.engines.highs import MOST_NODES, highs
 from solvers.programs.linear_program import solve_model

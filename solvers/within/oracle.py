@@ -25,10 +25,9 @@ from solvers.automatic import predicted_seconds
 from solvers.closures.integer_objective import Grid, IntegerObjective, on_grid
 from solvers.closures.min_cut import closure_at
 from solvers.closures.tree_pass import climb
-from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.loop import StopRule, run_to_goal
 from solvers.price_sharing.params import SharingParams
-from solvers.price_sharing.rows import LocalRows
+from solvers.price_sharing.rows import LocalRows, Scores
 from solvers.price_sharing.solve import proof_for_forest
 from solvers.within.by_path import rounded_down
 from solvers.within.params import WithinParams

@@ -29,7 +29,7 @@ from formulations.long_steps import timed_step
 from formulations.shown import Card, spread
 from formulations.stored_arrays import fingerprint
 from prunemodels.example import X_valid, costs, forest, y_valid
-from solvers.price_sharing.checkpoint import problem_fingerprint
+from solvers.price_sharing.rows import problem_fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 

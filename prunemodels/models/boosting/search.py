@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from formulations.answers.solution import Solver
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
-from prunemodels.models.boosting.descent import OnRows, Pool, PricedPruning, descend, point_of, state_of
-from prunemodels.models.boosting.params import DEFAULTS, BoostedParams
+from prunemodels.models.boosting.descent import DEFAULTS, BoostedParams, OnRows, Pool, PricedPruning, descend, point_of, state_of
 from prunemodels.models.boosting.seeds import (
     SomeTrees,
     eliminate,

@@ -1,21 +1,31 @@
-"""Cost-complexity pruning of every tree at one alpha: Breiman et al. (1984), section 3.3.
+"""Two prunings of every tree that do not know prices: early stopping by impurity, and cost-complexity pruning.
 
-    each tree by itself:  minimise  R(tree) + alpha * (number of its leaves),      R = sum over its leaves of R(h)         (1)
+Early stopping, applied to grown trees, is BP16's naive pruning of BudgetRF:
+
+    h stays a split exactly where the impurity of h and of all its ancestors exceeds the threshold                     (1)
+
+BP16 (section 5): "the recursive node splitting process for each tree is stopped as soon as node impurity (entropy or Pairs) falls
+below a threshold". Growing is greedy, so a tree that was stopped is its full tree pruned by (1), and one forest gives the results
+of all thresholds; that is ours. (For trees that draw random numbers while they grow, it is one of the possible results.)
+
+Cost-complexity pruning of every tree at one alpha is that of Breiman et al. (1984), section 3.3:
+
+    each tree by itself:  minimise  R(tree) + alpha * (number of its leaves),      R = sum over its leaves of R(h)         (2)
 
 BP16 (section 5) compares with it: it "trades off classification ability for tree size" and does not know prices. With
 measure="error", R(h) is the node's part of its tree's error on the problem's error sample, as in Breiman and as in optimal
 pruning. With measure="impurity" it is w_h / w_root times the impurity that scikit-learn's tree stores at h, by which scikit-learn
-prunes. BP16 prunes "individual trees to different levels". Two choices are ours: one alpha for all trees, and that (1) is solved
+prunes. BP16 prunes "individual trees to different levels". Two choices are ours: one alpha for all trees, and that (2) is solved
 in integers.
 
 Breiman's weakest links, for all splits of all trees by one bottom-up pass: pruning a tree by its complexity alone is a closure in
 which every kept split pays the same price, one more leaf:
 
-    maximise  sum of (gain_h - alpha) over kept splits h                                                           (2)
+    maximise  sum of (gain_h - alpha) over kept splits h                                                           (3)
 
 and the optimum shrinks as alpha grows. Splits fall into blocks that are pruned together, each at
 
-    alpha = (sum of the block's gains) / (its number of splits),                                                   (3)
+    alpha = (sum of the block's gains) / (its number of splits),                                                   (4)
 
 where no block is below one of smaller alpha. Going bottom-up, a split starts as a block of its own and absorbs the block of
 largest alpha right below it while that exceeds its own alpha (Pardalos and Xue 1999: isotonic regression on a tree). Blocks are
@@ -29,14 +39,127 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.nested_prunings import PruningSequence
 from formulations.arguments import checked
 from formulations.compiled import njit
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import real_array
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
-from prunemodels.rivals.baselines.early_stopping import stored
+from prunemodels.models.forests.reading import read_forest, tree_views
+from prunemodels.rivals.budget_rf.stumps import impurity
+
+Criterion = Literal["stored", "entropy", "gini", "pairs"]
+
+Floats = NDArray[np.float64]
+
+
+def node_impurities(
+    ensemble: Ensemble, criterion: Criterion | ArrayLike, forest: Any = None, *, pairs_alpha: float = 0
+) -> Floats:
+    """The impurity of every node, shape (n,).
+
+    Entropy, Gini and Pairs are (6), (7) and (5) of `prunemodels.rivals.budget_rf.stumps`, where each pair of classes counts once;
+    BRF15 may mean twice. "stored" is what scikit-learn's trees store, by the criterion and weights that they were grown with.
+    Arguments are those of `early_stopping_path`, the forest is not needed for entropy and Gini.
+    """
+    if not isinstance(criterion, str):
+        return _given(ensemble, criterion)
+    if criterion == "stored":
+        return stored(ensemble, forest, "impurity")
+    fractions = _class_fractions(ensemble, criterion)
+    if criterion != "pairs":
+        return impurity(fractions, criterion)
+    if not (np.isfinite(pairs_alpha) and pairs_alpha >= 0):
+        raise InvalidInputError(f"pairs_alpha is {pairs_alpha}; give a number >= 0")
+    counts = fractions * stored(ensemble, forest, "weighted_n_node_samples")[:, None]
+    # counts are mostly integers: rounding gives equal sets equal numbers
+    return impurity(counts.round(9), "pairs", alpha=pairs_alpha)
+
+
+def stored(ensemble: Ensemble, forest: Any, what: Literal["impurity", "weighted_n_node_samples"]) -> Floats:
+    """The stored impurity, or the weight of each node's training examples, shape (n,)."""
+    if forest is None:
+        raise InvalidInputError("forest is missing: give the fitted forest that the problem was built from")
+    theirs = read_forest(forest)
+    arrays = ("tree_start", "left", "right", "feature", "threshold")
+    if not all(np.array_equal(getattr(ensemble, a), getattr(theirs, a)) for a in arrays):
+        raise InvalidInputError(
+            f"the forest has other trees ({theirs!r}) than the problem ({ensemble!r}); "
+            "give the forest that the problem was built from"
+        )
+    return np.concatenate([getattr(view.estimator.tree_, what) for view in tree_views(forest)]).astype(np.float64)
+
+
+def _given(ensemble: Ensemble, numbers: ArrayLike) -> Floats:
+    """Check an array of impurities."""
+    try:
+        impurity = real_array(numbers, "criterion").astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"criterion is not numeric ({error}); give one number for each node") from error
+    if impurity.shape != (ensemble.n_nodes,):
+        raise InvalidInputError(f"criterion has shape {impurity.shape}; give one number for each of {ensemble.n_nodes} nodes")
+    bad = np.flatnonzero(~(np.isfinite(impurity) & (impurity >= 0)))
+    if bad.size:
+        raise InvalidInputError(f"criterion[{bad[0]}] is {impurity[bad[0]]}; an impurity is finite and >= 0")
+    return impurity
+
+
+def _class_fractions(ensemble: Ensemble, criterion: str) -> Floats:
+    """The nodes' values, where they are class fractions."""
+    value = ensemble.value
+    if ensemble.task != "classification":
+        raise InvalidInputError(f"criterion is {criterion!r}, which is of classes; give 'stored' and the forest for a regressor")
+    if (value < 0).any() or not np.allclose(value.sum(axis=1), 1.0):
+        h = int(np.argmax((value < 0).any(axis=1) | ~np.isclose(value.sum(axis=1), 1.0)))
+        raise InvalidInputError(f"node {h} predicts {value[h].tolist()}, no class fractions; give criterion as one number a node")
+    return value
+
+
+@checked
+def early_stopping_path(
+    problem: PruningProblem, forest: Any = None, *, criterion: Criterion | ArrayLike = "entropy", pairs_alpha: float = 0
+) -> PruningSequence:
+    """All prunings of a forest by (1), for every threshold >= 0.
+
+    Parameters
+    ----------
+    forest
+        the forest that the problem was built from; not needed for ``"entropy"`` and ``"gini"``.
+    criterion
+        ``"entropy"`` in bits, ``"gini"``, ``"pairs"`` (BRF15 eq. 11), ``"stored"`` (the impurity that scikit-learn's trees store,
+        those of regressors included), or the impurity of every node, shape (n,).
+    pairs_alpha
+        alpha of ``"pairs"``.
+
+    Returns
+    -------
+    PruningSequence
+        row k is (1) for thresholds from ``parameter[k]`` up to the next; row 0 has threshold 0.
+
+    Raises
+    ------
+    InvalidInputError
+        for another criterion, invalid numbers, a missing or another forest, or values that are no class fractions.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import forest, problem
+    >>> pm.rivals.early_stopping_path(problem, forest).at_cost(12)
+    Pruning(cost=11.7267, error=0.077, 17 splits)
+    """
+    ensemble = problem.ensemble
+    least = node_impurities(ensemble, criterion, forest, pairs_alpha=pairs_alpha).copy()
+    by_depth = np.argsort(ensemble.depth, kind="stable")
+    for nodes in np.split(by_depth, np.flatnonzero(np.diff(ensemble.depth[by_depth])) + 1)[1:]:
+        least[nodes] = np.minimum(least[nodes], least[ensemble.parent[nodes]])
+    threshold = np.unique(np.concatenate([[0.0], least[ensemble.is_split]]))
+    rows_kept = np.where(ensemble.is_split, np.searchsorted(threshold, least), 0).astype(np.int32)
+    name = criterion if isinstance(criterion, str) else "given impurity"
+    return PruningSequence(problem, rows_kept, threshold, "threshold", f"early stopping ({name})")
 
 
 def ranks(numerator: NDArray[np.int64], denominator: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -87,7 +210,7 @@ def less(a, b, c, d):  # type: ignore[no-untyped-def]
 
 
 def weakest_links(ensemble: Ensemble, gain: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The alpha (3) at which each split is pruned: the smallest optimum of (2) keeps it exactly for smaller alphas.
+    """The alpha (4) at which each split is pruned: the smallest optimum of (3) keeps it exactly for smaller alphas.
 
     Parameters
     ----------
@@ -97,7 +220,7 @@ def weakest_links(ensemble: Ensemble, gain: NDArray[np.int64]) -> tuple[NDArray[
     Returns
     -------
     numerator, denominator
-        of (3), shape (n,), not reduced; 0 / 1 at leaves.
+        of (4), shape (n,), not reduced; 0 / 1 at leaves.
     """
     numerator, denominator = gain.astype(np.int64), np.ones(ensemble.n_nodes, dtype=np.int64)
     numerator[~ensemble.is_split] = 0
@@ -168,7 +291,7 @@ REAL_UNIT = 2.0**-50
 
 @checked
 def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error", forest: Any = None) -> PruningSequence:
-    """All prunings of a forest by (1), for every alpha >= 0, without regard to prices.
+    """All prunings of a forest by (2), for every alpha >= 0, without regard to prices.
 
     Parameters
     ----------
@@ -182,7 +305,7 @@ def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error",
     Returns
     -------
     PruningSequence
-        row k is the smallest optimum of (1) for alpha from ``parameter[k]`` up to the next. Alpha is error (or impurity) of one
+        row k is the smallest optimum of (2) for alpha from ``parameter[k]`` up to the next. Alpha is error (or impurity) of one
         tree for one leaf, as ``ccp_alpha`` is; row 0 has alpha = 0, so splits without gain are gone (scikit-learn's trees with
         ``ccp_alpha=0`` are not pruned at all). Ties of errors that are counts are exact, others up to rounding at the 50th bit.
 

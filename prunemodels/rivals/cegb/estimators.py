@@ -15,10 +15,9 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, rows_to_predict
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.losses import SQUARED_ERROR, classification_loss
-from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins
+from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins, Prices
 from prunemodels.rivals.cegb.lightgbm_engine import boost_by_lightgbm
 from prunemodels.rivals.cegb.own_engine import Engine, Growth, Settings, boost
-from prunemodels.rivals.purchases import Prices
 
 
 class CostEfficientBoosting(BoostedLearner):

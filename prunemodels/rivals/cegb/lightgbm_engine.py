@@ -42,9 +42,9 @@ from formulations.errors import InvalidInputError
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.models.libraries.treelite_models import treelite
+from prunemodels.rivals.boosted_learner import Prices
 from prunemodels.rivals.cegb.own_engine import Settings
 from prunemodels.rivals.histograms import TrainingRows
-from prunemodels.rivals.purchases import Prices
 
 MOST_PAIRS = 2**31
 """LightGBM numbers pairs of row and feature with signed 32-bit integers: there must be fewer than this."""

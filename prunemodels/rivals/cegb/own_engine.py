@@ -28,8 +28,8 @@ from prunemodels.models.libraries.model_forest import ModelForest, forest_from_t
 from prunemodels.models.losses import Loss
 from prunemodels.models.response import Link
 from prunemodels.models.trees import joined, one_tree
+from prunemodels.rivals.boosted_learner import Prices, Purchases
 from prunemodels.rivals.histograms import BinnedRows, Binning, Needed, NodeSplits, TrainingRows, best_splits, histograms
-from prunemodels.rivals.purchases import Prices, Purchases
 
 Growth = Literal["best", "breadth"]
 Engine = Literal["lightgbm", "own"]

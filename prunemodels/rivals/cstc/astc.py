@@ -39,11 +39,9 @@ from tqdm import tqdm
 from formulations.arguments import NotNegative, check_argument
 from formulations.errors import InvalidInputError
 from prunemodels.models.costs import Costs
-from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, LearnerOutputs
 from prunemodels.rivals.cstc.estimator import Features, TreeClassification, TreeOfClassifiers, TreeRegression
-from prunemodels.rivals.cstc.global_loss import LearnerPrices, Weights
-from prunemodels.rivals.cstc.params import PARAMS
-from prunemodels.rivals.cstc.training import dividing_threshold, principal_direction
+from prunemodels.rivals.cstc.global_loss import PARAMS, LearnerPrices, Weights
+from prunemodels.rivals.cstc.training import ClassifierTree, LearnerOutputs, dividing_threshold, principal_direction
 
 
 def select(

@@ -14,10 +14,9 @@ from formulations.arguments import Count, Natural, check_argument
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from prunemodels.models.costs import Costs
-from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, LearnerOutputs, with_zeros
 from prunemodels.rivals.cstc.estimator import Features, TreeClassification, TreeOfClassifiers, TreeRegression
 from prunemodels.rivals.cstc.global_loss import GlobalLoss, LearnerPrices
-from prunemodels.rivals.cstc.training import starting_parts, train
+from prunemodels.rivals.cstc.training import ClassifierTree, LearnerOutputs, starting_parts, train, with_zeros
 
 
 class _CSTC(TreeOfClassifiers):

@@ -31,9 +31,8 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, exact
 from prunemodels.models.costs import column_prices
 from prunemodels.models.labelled_samples import Sample, split
-from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, LearnerOutputs, cheapest_of_best, fine_tuned, pruned
-from prunemodels.rivals.cstc.global_loss import LearnerPrices
-from prunemodels.rivals.cstc.params import PARAMS
+from prunemodels.rivals.cstc.global_loss import PARAMS, LearnerPrices
+from prunemodels.rivals.cstc.training import ClassifierTree, LearnerOutputs, cheapest_of_best, fine_tuned, pruned
 
 Features = Literal["boosted", "identity"]
 

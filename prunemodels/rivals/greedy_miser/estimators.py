@@ -15,10 +15,9 @@ from formulations.instance.ensemble import Ensemble
 from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, split
 from prunemodels.models.losses import SQUARED_ERROR, LossName, classification_loss
-from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins
+from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins, Prices
 from prunemodels.rivals.greedy_miser.growth import Settings, boost
 from prunemodels.rivals.histograms import MOST_BINS
-from prunemodels.rivals.purchases import Prices
 
 
 class GreedyMiser(BoostedLearner):

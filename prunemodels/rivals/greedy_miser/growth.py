@@ -40,6 +40,7 @@ from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from prunemodels.models.losses import Loss
 from prunemodels.models.trees import joined, one_tree
+from prunemodels.rivals.boosted_learner import ModelItems, Prices
 from prunemodels.rivals.histograms import (
     MOST_BINS,
     BinnedRows,
@@ -50,7 +51,6 @@ from prunemodels.rivals.histograms import (
     best_splits,
     histograms,
 )
-from prunemodels.rivals.purchases import ModelItems, Prices
 
 NET_ROUNDING = 1e-13
 """Nets that differ by less than this share of the mean squared residual count as equal: the first node, feature and threshold is

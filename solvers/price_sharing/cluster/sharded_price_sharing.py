@@ -28,13 +28,13 @@ from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
 from solvers.closures.min_cut import bound_of_closure
-from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.cluster.row_shard import RowShard
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
 from solvers.price_sharing.loop import StopRule, interruption_explained, run_to_goal
 from solvers.price_sharing.memory import warn_if_undecided
 from solvers.price_sharing.params import ClusterParams, SharingParams
+from solvers.price_sharing.rows import Scores
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.solve import stats_of
 

@@ -40,8 +40,7 @@ from solvers.price_sharing.cluster.row_shard import (
     ShardFacts,
     charges_once,
 )
-from solvers.price_sharing.cluster.row_sources import RowSource
-from solvers.price_sharing.cluster.workers import Recipe, Workers
+from solvers.price_sharing.cluster.workers import Recipe, RowSource, Workers
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

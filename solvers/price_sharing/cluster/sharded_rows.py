@@ -27,13 +27,12 @@ from formulations.instance.usage_arcs import charges_of
 from solvers.closures.cut import Ties, merged_cut
 from solvers.closures.integer_objective import IntegerObjective, fitting_objective
 from solvers.closures.subproblem import subproblem
-from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.cluster.row_shard import RowShard, ShardArcs, ShardOpened
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 from solvers.price_sharing.core import SolvedCore, cut_from_shares
 from solvers.price_sharing.params import ClusterParams, SharingParams
 from solvers.price_sharing.remaining import Remaining
-from solvers.price_sharing.rows import LocalRows
+from solvers.price_sharing.rows import LocalRows, problem_fingerprint
 
 
 def sharded_objective(problem: ShardedProblem, rate: Fraction) -> IntegerObjective:

@@ -21,7 +21,7 @@ from proofs_checks import (
     check_total_unimodularity,
     fractional_vertex,
 )
-from proofs_checks.integrality import reasons
+from proofs_checks.integrality import vertices as module
 from proofs_checks.integrality.points import check_vertex, rank_and_kernel
 from proofs_checks.integrality.polyhedron import Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
@@ -312,7 +312,7 @@ def test_without_vertices_only_a_reason_decides() -> None:
 
 def test_a_contradiction_is_a_fault_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fractional vertex beside a reason is reported, not passed over."""
-    monkeypatch.setattr(reasons, "check_total_unimodularity", lambda matrix: Verdict("it is unimodular", True, ""))
+    monkeypatch.setattr(module, "check_total_unimodularity", lambda matrix: Verdict("it is unimodular", True, ""))
     with pytest.raises(SolverFailedError, match="a vertex is fractional although it is unimodular"):
         check_integrality(read_polyhedron(families.odd_cycle(3), row_upper=1))
 

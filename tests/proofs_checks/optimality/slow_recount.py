@@ -165,7 +165,7 @@ def duals_of(path: PruningPath, lam: Fraction) -> dict[int, Fraction]:
 
 
 def proven_gaps(path: PruningPath) -> list[Fraction]:
-    """For each breakpoint (2) of `proofs_checks.optimality.path_gaps`, in the units of (OBJ)."""
+    """For each breakpoint (8) of `proofs_checks.optimality.path_optimality`, in the units of (OBJ)."""
     ints, level = path.problem.numbers, levels_of(path)
     points = [b / ints.lam_unit for b in path.breakpoints]
     profit = [

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
 from proofs_checks.total_unimodularity import Pieces, check_pieces
-from proofs_checks.total_unimodularity.violation_check import check_violation
+from proofs_checks.total_unimodularity.decide import check_violation
 from proofs_checks.verdict import Verdict
 
 Matrix = NDArray[np.int8]

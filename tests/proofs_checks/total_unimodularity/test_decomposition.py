@@ -22,11 +22,11 @@ from proofs_checks.total_unimodularity import (
     check_total_unimodularity,
     decomposition,
 )
+from proofs_checks.total_unimodularity.decide import check_violation
 from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
 from proofs_checks.total_unimodularity.hard_minors import is_r10
 from proofs_checks.total_unimodularity.pieces_check import three_sum_parts
 from proofs_checks.total_unimodularity.sums import sides_of_r12
-from proofs_checks.total_unimodularity.violation_check import check_violation
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import (

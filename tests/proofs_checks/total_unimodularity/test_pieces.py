@@ -24,14 +24,13 @@ from proofs_checks.total_unimodularity import (
     check_total_unimodularity,
     decide,
     signing,
-    violation_check,
 )
+from proofs_checks.total_unimodularity.decide import check_violation
 from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Reductions
 from proofs_checks.total_unimodularity.pieces_check import two_sum_parts
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 from proofs_checks.total_unimodularity.signing import violation_nearby
 from proofs_checks.total_unimodularity.sums import find_two_sum, parts_of
-from proofs_checks.total_unimodularity.violation_check import check_violation
 from proofs_checks.verdict import Verdict
 from tests.instances import random_problem
 from tests.loops import looped
@@ -352,7 +351,7 @@ def test_minimality_agrees_with_the_definition() -> None:
 
 def test_minimality_that_nothing_decides_is_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the general methods answer None, the submatrix violates all the same."""
-    monkeypatch.setattr(violation_check, "check_total_unimodularity", lambda matrix: Verdict("", None, ""))
+    monkeypatch.setattr(decide, "check_total_unimodularity", lambda matrix: Verdict("", None, ""))
     matrix = np.array([[1, 1, 1], [1, -1, 0], [1, 0, -1]])
     verdict = check_violation(matrix, submatrix(read_matrix(matrix), range(3), range(3)))
     assert str(verdict.certificate) == "determinant 3, not known to be minimal"

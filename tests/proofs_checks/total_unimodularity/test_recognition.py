@@ -17,10 +17,10 @@ from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_m
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import determinant
 from proofs_checks.total_unimodularity import find_network, network_recognition, reductions
+from proofs_checks.total_unimodularity.decide import check_violation
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
 from proofs_checks.total_unimodularity.reductions import COPY, UNIT, ZERO, reduce_matrix
 from proofs_checks.total_unimodularity.signing import wrong_cycle
-from proofs_checks.total_unimodularity.violation_check import check_violation
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix

@@ -15,9 +15,9 @@ from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
 from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity import Pieces, check_total_unimodularity, subdeterminants
-from proofs_checks.total_unimodularity.camion import least_violation
 from proofs_checks.total_unimodularity.decide import by_subdeterminants, too_large
 from proofs_checks.total_unimodularity.explanation import LEFT_OUT, REASONS, explain_unimodularity, leaves_of
+from proofs_checks.total_unimodularity.ternary import least_violation
 from proofs_checks.verdict import Verdict
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix, nested, two_sum

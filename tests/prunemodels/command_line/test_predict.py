@@ -15,7 +15,7 @@ import prunemodels as pm
 from formulations.instance.price_tables import items_from_table
 from prunemodels.cascades.cascade_files import load_cascade
 from prunemodels.command_line.cli import main
-from prunemodels.evaluation.known_values import known_values
+from prunemodels.evaluation.answers import known_values
 from prunemodels.models.tree_model import tree_model_of
 from prunemodels.stages.table_preparation import prepared
 from tests.prunemodels.command_line.conftest import House, told

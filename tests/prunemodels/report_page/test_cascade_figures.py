@@ -21,7 +21,7 @@ from prunemodels.plots.picture import axes_for
 from prunemodels.report_page import pictures
 from prunemodels.report_page.cascade import gather_cascade, stage_figures
 from prunemodels.report_page.evidence import evidence_of_cascade, least_error
-from prunemodels.report_page.purchases import Item, purchases
+from prunemodels.report_page.payers import Item, purchases
 from prunemodels.stages.judging import lost
 from prunemodels.stages.set_stages import Constant, SetStages
 from tests.loops import looped

@@ -20,8 +20,7 @@ from proofs_checks import check_path, check_solution
 from solvers.brute_force import all_prunings, brute_force
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.min_cut import integer_duals, min_cut, proven_bound, zero_duals
-from solvers.closures.tree_levels import LevelTrees, best_level_set
-from solvers.closures.tree_pass import best_tree_closures, choose, force
+from solvers.closures.tree_pass import LevelTrees, best_level_set, best_tree_closures, choose, force
 from solvers.path.pruning_path import PathOptions, core_path
 from solvers.price_sharing import price_sharing
 from tests.instances import Node, problem_of, random_problem

@@ -18,8 +18,7 @@ from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import UNLIMITED, Flow, shared_flow
 from solvers.closures.subproblem import ParametricSubproblem
 from solvers.path.decomposition import Networks, divide
-from solvers.path.level_repairs import LevelBlocks
-from solvers.path.level_shares import LevelShares, SharedArcs
+from solvers.path.level_shares import LevelBlocks, LevelShares, SharedArcs
 from solvers.path.params import PathParams
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Leaving, Parts, _summed, contradictions, in_order

@@ -26,9 +26,9 @@ from solvers import min_cut
 from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing import Scores, final_scores, price_sharing
 from solvers.price_sharing import shares as shares_module
-from solvers.price_sharing.checkpoint import load_scores, problem_fingerprint, save_scores
 from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.remaining import all_open
+from solvers.price_sharing.rows import load_scores, problem_fingerprint, save_scores
 from solvers.price_sharing.run import Run, best_level
 from solvers.price_sharing.shares import Sharing, paid_at
 from tests.instances import random_problem

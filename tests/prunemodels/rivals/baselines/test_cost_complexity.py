@@ -18,8 +18,14 @@ from sklearn.tree import DecisionTreeClassifier
 import prunemodels as pm
 from formulations import PruningProblem
 from prunemodels.models.forests.problems import pruning_from_forest
-from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path, less, ranks, weakest_links
-from prunemodels.rivals.baselines.early_stopping import early_stopping_path, node_impurities
+from prunemodels.rivals.baselines.cost_complexity import (
+    cost_complexity_path,
+    early_stopping_path,
+    less,
+    node_impurities,
+    ranks,
+    weakest_links,
+)
 from tests.instances import Node, ensemble_of, problem_of, random_problem, with_usage
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted

@@ -20,9 +20,8 @@ from formulations.answers.nested_prunings import PruningSequence
 from formulations.answers.pruning import Pruning
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.removal_effects import RemovalEffects, units_of
-from prunemodels.rivals.baselines import cost_complexity_path, early_stopping_path, greedy_features
-from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
-from prunemodels.rivals.baselines.tree_by_tree import individual_path, sub_forest_path
+from prunemodels.rivals.baselines import cost_complexity_path, early_stopping_path, tree_by_tree
+from prunemodels.rivals.baselines.tree_by_tree import greedy_feature_path, individual_path, sub_forest_path
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
 from tests.loops import looped
@@ -143,7 +142,7 @@ def test_ctrl_c_says_that_nothing_was_changed(monkeypatch: pytest.MonkeyPatch) -
     def stopped(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(greedy_features, "_best", stopped)
+    monkeypatch.setattr(tree_by_tree, "_best", stopped)
     with pytest.raises(InterruptedSolveError, match="nothing was changed"):
         greedy_feature_path(hand_forest())
 

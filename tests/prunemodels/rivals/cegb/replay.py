@@ -14,10 +14,9 @@ from prunemodels.models.labelled_samples import Sample
 from prunemodels.models.libraries.lightgbm_models import ModelText, children, numbers
 from prunemodels.models.trees import counterparts
 from prunemodels.other_libraries import ModelForest
-from prunemodels.rivals.boosted_learner import settings_of
+from prunemodels.rivals.boosted_learner import Prices, settings_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.own_engine import Settings, boost
-from prunemodels.rivals.purchases import Prices
 from tests.instances import way
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from prunemodels.rivals.cstc.astc import select
-from prunemodels.rivals.cstc.classifier_tree import (
+from prunemodels.rivals.cstc.global_loss import LearnerPrices
+from prunemodels.rivals.cstc.training import (
     ClassifierTree,
     LearnerOutputs,
     cheapest_of_best,
@@ -17,7 +18,6 @@ from prunemodels.rivals.cstc.classifier_tree import (
     pruned,
     with_zeros,
 )
-from prunemodels.rivals.cstc.global_loss import LearnerPrices
 from tests.loops import looped
 
 

@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import approx_fprime
 
-from prunemodels.rivals.cstc.classifier_tree import ClassifierTree
 from prunemodels.rivals.cstc.global_loss import (
     GlobalLoss,
     LearnerPrices,
@@ -21,6 +20,7 @@ from prunemodels.rivals.cstc.global_loss import (
     upper_chance,
 )
 from prunemodels.rivals.cstc.training import (
+    ClassifierTree,
     NormalEquations,
     dividing_threshold,
     improved,

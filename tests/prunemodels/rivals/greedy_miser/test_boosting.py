@@ -11,11 +11,10 @@ from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegr
 from sklearn.tree import DecisionTreeRegressor
 
 from formulations.instance.cost_items import CostItems
-from prunemodels.rivals.boosted_learner import settings_of
+from prunemodels.rivals.boosted_learner import ModelItems, settings_of
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 from prunemodels.rivals.greedy_miser.growth import GrownTree, Settings, grow_tree
 from prunemodels.rivals.histograms import BinnedRows, Binning
-from prunemodels.rivals.purchases import ModelItems
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4)).astype(np.float32)

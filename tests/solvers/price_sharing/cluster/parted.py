@@ -9,8 +9,7 @@ import numpy as np
 
 from formulations import PruningProblem
 from solvers.price_sharing.cluster import LocalWorkers, ShardedProblem, array_parts, shard_recipes
-from solvers.price_sharing.cluster.row_sources import ArrayRows
-from solvers.price_sharing.cluster.workers import Recipe, WorkerLostError
+from solvers.price_sharing.cluster.workers import ArrayRows, Recipe, WorkerLostError
 
 
 def parts_of(problem: PruningProblem, n_parts: int) -> list[ArrayRows]:
