@@ -41,6 +41,7 @@ from solvers.path.params import PathParams
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts, pooled
 from solvers.price_sharing.run import advance
+from solvers.price_sharing.shares import sum_at
 
 
 def guessed_parts(parts: Parts, sequence: PartSequence, ties: Ties, params: PathParams) -> PartSequence:
@@ -243,15 +244,4 @@ def _totals(start, head, weight, total, first, last):  # type: ignore[no-untyped
 def _charges(start, head, weight, rate, charge, first, last):  # type: ignore[no-untyped-def]
     """(1) of the splits first, ..., last - 1, where `rate` is price / Z."""
     for u in range(first, last):
-        # four sums, so that no addition waits for the one before
-        a = b = c = d = 0.0
-        k, end = start[u], start[u + 1]
-        while k + 4 <= end:
-            a += rate[head[k]]
-            b += rate[head[k + 1]]
-            c += rate[head[k + 2]]
-            d += rate[head[k + 3]]
-            k += 4
-        for q in range(k, end):
-            a += rate[head[q]]
-        charge[u] = ((a + b) + (c + d)) * weight[u]
+        charge[u] = sum_at(rate, head, start[u], start[u + 1]) * weight[u]

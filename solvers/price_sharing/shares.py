@@ -212,6 +212,22 @@ def paid_at(remaining: Remaining, level: NDArray[np.int32], top: int) -> list[in
     return [int(t) for t in total]
 
 
+@njit(cache=True, nogil=True)
+def sum_at(rate, at, first, last):  # type: ignore[no-untyped-def]
+    """Sum of rate[at[k]] for k = first, ..., last - 1, in four sums, so that no addition waits for the one before."""
+    a = b = c = d = 0.0
+    k = first
+    while k + 4 <= last:
+        a += rate[at[k]]
+        b += rate[at[k + 1]]
+        c += rate[at[k + 2]]
+        d += rate[at[k + 3]]
+        k += 4
+    for q in range(k, last):
+        a += rate[at[q]]
+    return (a + b) + (c + d)
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def _share_classes(lists, weight, charge):  # type: ignore[no-untyped-def]
     """Add the sums of price / Z over the classes of merged lists; 0 where the users' weights are 0."""
@@ -230,18 +246,7 @@ def _share_classes(lists, weight, charge):  # type: ignore[no-untyped-def]
         for i in range(n):
             rate[i] = price[first + i] / rate[i] if rate[i] > 0.0 else 0.0
         for e in range(entries[g], entries[g + 1]):
-            # four sums, so that no addition waits for the one before
-            a = b = c = d = 0.0
-            p, end = stop[e], stop[e + 1]
-            while p + 4 <= end:
-                a += rate[place[p]]
-                b += rate[place[p + 1]]
-                c += rate[place[p + 2]]
-                d += rate[place[p + 3]]
-                p += 4
-            for q in range(p, end):
-                a += rate[place[q]]
-            charge[split[e]] += (a + b) + (c + d)
+            charge[split[e]] += sum_at(rate, place, stop[e], stop[e + 1])
 
 
 @njit(cache=True, nogil=True)
@@ -337,19 +342,7 @@ def _share_all(  # type: ignore[no-untyped-def]
                 rate[i] = 0.0
     # the sum over the rows of each split
     for k in range(users.shape[0]):
-        at = own_places if listed[k] else places
-        # four sums, so that no addition waits for the one before
-        a = b = c = d = 0.0
-        p = first[k]
-        while p + 4 <= last[k]:
-            a += rate[at[p]]
-            b += rate[at[p + 1]]
-            c += rate[at[p + 2]]
-            d += rate[at[p + 3]]
-            p += 4
-        for q in range(p, last[k]):
-            a += rate[at[q]]
-        charge[users[k]] += (a + b) + (c + d)
+        charge[users[k]] += sum_at(rate, own_places if listed[k] else places, first[k], last[k])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
