@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
 from types import TracebackType
 from typing import Literal, Self
 
@@ -235,8 +234,7 @@ class LimitedCall:
     def _search(self, window: Window, first_lam: Fraction, best: BestPruning, found: Found, between: Between | None) -> None:
         """Branch and bound in a window. Bound, log and counts are kept, whatever ends it."""
         roots = self.problem.roots_error
-        offer = partial(best.offer, window)
-        search = Search(window, window.goal(best.gain), offer, self.effort, first_lam)
+        search = Search(window, best, self.effort, first_lam)
         self.stopped = StopReason.CONVERGED
         try:
             with GapProgress(shown=bool(self.progress)) as bar:

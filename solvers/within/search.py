@@ -20,7 +20,7 @@ proof of it afterwards.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -33,7 +33,7 @@ from solvers.within.core import KnapsackCore, Rates, chain_sums
 from solvers.within.edge import BudgetEdge, edge_of, filled, fixed
 from solvers.within.params import Effort
 from solvers.within.relaxation import ClosureColumn, best_direction, columns_of, halved, still_columns
-from solvers.within.windows import Window
+from solvers.within.windows import BestPruning, Window
 
 Decisions = list[NDArray[np.int32]]
 
@@ -152,10 +152,6 @@ class OpenNode:
     columns: tuple[ClosureColumn, ...] = field(compare=False, default=())  # closures of the core, where it has several limits
 
 
-Offer = Callable[[KnapsackCore], int]
-"""Called with a core: takes note of its taken splits as a pruning, and returns the gain to beat."""
-
-
 class Search:
     """The state of one branch and bound.
 
@@ -163,23 +159,20 @@ class Search:
     ----------
     window
         the splits to decide.
-    goal
-        gain of the incumbent in the window.
-    offer
-        called with every pruning found.
+    best
+        the best pruning so far, which the search improves.
     effort
         what may be spent.
     first_lam
         the first lambda to try, gain per cost in integers.
     """
 
-    def __init__(self, window: Window, goal: int, offer: Offer, effort: Effort, first_lam: Fraction) -> None:
+    def __init__(self, window: Window, best: BestPruning, effort: Effort, first_lam: Fraction) -> None:
         core = window.core
-        self.goal = goal
-        self.gain_unit = window.gain_unit
+        self.window, self.best = window, best
+        self.goal = window.goal(best.gain)  # what a pruning has to gain in the core to be better
         self.params = effort.params
         self.log = Log()
-        self.offer = offer
         self.effort = effort
         self.nodes = 0
         self.cuts = 0
@@ -188,7 +181,7 @@ class Search:
         self._root: KnapsackCore | None = core
         self._first_lam = first_lam
         self._current: OpenNode | None = None
-        self._missed = goal
+        self._missed = self.goal
         self._number = 0
 
     @property
@@ -357,10 +350,10 @@ class Search:
         for _ in range(self.params.most_turns if self.nodes else self.params.first_turns):
             if edge.bound <= self.goal or self.effort.is_over:
                 break
-            direction = best_direction(core, columns, self.gain_unit)
+            direction = best_direction(core, columns, self.window.gain_unit)
             if direction is None:
                 break
-            turned = core.at_direction(direction, self.gain_unit)
+            turned = core.at_direction(direction, self.window.gain_unit)
             if turned is None:
                 break
             found = edge_of(turned, first_lam=1 / turned.surrogate.unit, goal=self.goal, effort=self.effort)
@@ -382,7 +375,10 @@ class Search:
             tried = [np.zeros(core.nodes.size, dtype=bool), *(np.isin(core.nodes, met) for met in edge.met[-2:])]
             ends = [core.take(keep) for keep in tried if core.fits(keep)]
         for end in ends:
-            self.goal = max(self.goal, self.offer(end.take(filled(end, self.params.filling_rounds))))
+            found = end.take(filled(end, self.params.filling_rounds))
+            if found.gained > self.goal and not found.is_exceeded:
+                self.best.offer_pruning(self.best.pruning_of(found))
+                self.goal = max(self.goal, self.window.goal(self.best.gain))
 
 
 def branch(core: KnapsackCore, place: int, *, keep: bool) -> KnapsackCore | None:

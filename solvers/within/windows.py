@@ -230,10 +230,8 @@ class BestPruning:
         if gain > self.gain and self.rows.within(pruning):
             self.pruning, self.gain = pruning, gain
 
-    def offer(self, window: Window, core: KnapsackCore) -> int:
-        """Keep the pruning that a core has taken if it is better and fits; returns the gain to beat in the core."""
-        if core.gained > window.goal(self.gain) and not core.is_exceeded:
-            kept = np.zeros(self.groups.payer.size, dtype=bool)
-            kept[np.concatenate([core.nodes[:0], *core.taken])] = True
-            self.offer_pruning(Pruning(self.problem, self.groups.kept(kept)))
-        return window.goal(self.gain)
+    def pruning_of(self, core: KnapsackCore) -> Pruning:
+        """The splits that a core has taken."""
+        kept = np.zeros(self.groups.payer.size, dtype=bool)
+        kept[np.concatenate([core.nodes[:0], *core.taken])] = True
+        return Pruning(self.problem, self.groups.kept(kept))
