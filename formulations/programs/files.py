@@ -16,12 +16,9 @@ A constant in the objective means other things to other solvers: CBC drops it fr
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -31,9 +28,7 @@ from scipy import sparse
 from formulations.arguments import checked
 from formulations.checkpoints import written_whole
 from formulations.errors import BrokenFileError, InvalidInputError
-from formulations.extras import package
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
-from formulations.programs.program_text import Contents, WrongTextError, contents_of
 
 CHUNK = 1 << 18
 """Number of entries that are turned into text at a time."""
@@ -70,7 +65,7 @@ def write_program(program: LinearProgram, file: str | Path) -> None:
     'NAME'
     """
     file = Path(file)
-    lines = _lp_text if _ending(file) == ".lp" else _mps_text
+    lines = _lp_text if ending_of(file) == ".lp" else _mps_text
     _check_finite(program)
     two_sided = np.isfinite(program.row_lower) & np.isfinite(program.row_upper) & (program.row_lower != program.row_upper)
     if lines is _lp_text and two_sided.any():
@@ -84,88 +79,8 @@ def write_program(program: LinearProgram, file: str | Path) -> None:
         raise BrokenFileError(f"cannot write {file}: {error.strerror or error}") from error
 
 
-@checked
-def read_program(file: str | Path) -> LinearProgram:
-    """Read a program with HiGHS, names by (1), rows and columns in the file's order, a last column by (2) as the offset.
-
-    A maximisation becomes a minimisation. What HiGHS warns of is passed on as a RuntimeWarning.
-
-    Parameters
-    ----------
-    file
-        an .mps or .lp file.
-
-    Raises
-    ------
-    BrokenFileError
-        for a file that cannot be read, or that does not follow its format.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import prunemodels as pm
-    >>> program = pm.programs.build(pm.datasets.two_trees(), "IP3", lam=0.1)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pm.programs.read_program(program.write(f"{folder}/model.mps"))
-    ...
-    LinearProgram(integer program: 15 rows, 19 columns, 38 nonzeros)
-    """
-    highspy = package("highspy")
-
-    file = Path(file)
-    contents = _contents(file, _ending(file))
-    solver = highspy.Highs()
-    with TemporaryDirectory() as folder:
-        log = Path(folder) / "log"
-        solver.setOptionValue("log_to_console", False)
-        solver.setOptionValue("log_file", str(log))
-        try:
-            read, why = solver.readModel(str(file)), ""
-        except Exception as error:  # HiGHS raises what its parser meets
-            read, why = highspy.HighsStatus.kError, str(error)
-        solver.silent()
-        said = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
-    told = [line.partition(":")[2].strip() for line in said if line.startswith(("WARNING:", "ERROR:")) and str(file) not in line]
-    if read == highspy.HighsStatus.kError:
-        why = "; ".join([why, *told]).strip("; ") or "HiGHS cannot read it"
-        raise BrokenFileError(f"{file} is no linear program in the format of its ending; {why}")
-    lp = solver.getLp()
-    program = _program_of(lp, maximised=contents.maximised)
-    entries = int(program.matrix.count_nonzero())
-    found = replace(contents, rows=program.shape[0], columns=list(lp.col_names_), entries=entries)
-    extra = sorted(set(found.columns) - set(contents.columns))
-    if extra:
-        raise BrokenFileError(f"{file} names {extra[0]!r} among bounds or integers, but no row and no objective has it")
-    for name in contents.binary:
-        k = found.columns.index(name)
-        if program.lower[k] < 0 or program.upper[k] > 1:
-            raise BrokenFileError(
-                f"{file} calls {name!r} binary and bounds it by {program.lower[k]:g} and {program.upper[k]:g}; drop one of them"
-            )
-    if found != contents:
-        raise BrokenFileError(
-            f"{file} has {contents.rows} rows, {len(contents.columns)} columns and {contents.entries} entries, HiGHS reads "
-            f"{found.rows}, {len(found.columns)} and {found.entries}; "
-            + ("; ".join(told) or "rename its rows and columns to letters and digits")
-        )
-    if told:
-        warnings.warn(f"{file}: HiGHS reads it, but warns: {'; '.join(told)}", RuntimeWarning, stacklevel=3)
-    return _without_constant(program)
-
-
-def _contents(file: Path, ending: str) -> Contents:
-    """What is in a file that follows its format; else a BrokenFileError that names the file and the first thing that is wrong."""
-    try:
-        return contents_of(file.read_bytes().decode("utf-8"), ending)
-    except OSError as error:
-        raise BrokenFileError(f"cannot read {file}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise BrokenFileError(f"{file} is no text (byte {error.start}); it is damaged, or in another format") from error
-    except WrongTextError as wrong:
-        raise BrokenFileError(f"{file} is no linear program in the format of its ending: {wrong}") from None
-
-
-def _ending(file: Path) -> str:
+def ending_of(file: Path) -> str:
+    """The ending of a program's file; others are refused."""
     ending = file.suffix.lower()
     if ending not in (".lp", ".mps"):
         raise InvalidInputError(f"{file.name!r} ends in {ending!r}; name the file .lp or .mps")
@@ -199,7 +114,7 @@ def _with_constant(lp: LinearProgram) -> LinearProgram:
     )
 
 
-def _without_constant(lp: LinearProgram) -> LinearProgram:
+def without_constant(lp: LinearProgram) -> LinearProgram:
     """(2), from right to left, if the last column is so called, fixed at 1, continuous, and in no row."""
     last = lp.shape[1] - 1
     if last < 0 or not re.fullmatch("constant_*", lp.columns[last]) or lp.integer[last] or (lp.matrix.indices == last).any():
@@ -372,41 +287,3 @@ def _parts_by(start: NDArray[np.integer[Any]]) -> Iterator[slice]:
         b = min(max(b, a + 1), a + CHUNK, n)
         yield slice(a, b)
         a = b
-
-
-def _program_of(lp: Any, *, maximised: bool) -> LinearProgram:
-    """What HiGHS has read, as a minimisation; it stores columns, and kinds of variables where some are integers."""
-    sign = -1.0 if maximised else 1.0
-    parts = (np.array(lp.a_matrix_.value_), np.array(lp.a_matrix_.index_, np.int32), np.array(lp.a_matrix_.start_, np.int64))
-    kinds = np.array([int(kind) for kind in lp.integrality_] or np.zeros(lp.num_col_, int))
-    return LinearProgram(
-        cost=sign * np.array(lp.col_cost_),
-        offset=sign * lp.offset_,
-        matrix=sparse.csr_array(sparse.csc_array(parts, shape=(lp.num_row_, lp.num_col_))),
-        row_lower=np.array(lp.row_lower_),
-        row_upper=np.array(lp.row_upper_),
-        lower=np.array(lp.col_lower_),
-        upper=np.array(lp.col_upper_),
-        integer=kinds != 0,
-        columns=_names(list(lp.col_names_) or [f"c{k}" for k in range(lp.num_col_)]),
-        rows=_names(list(lp.row_names_) or [f"r{k}" for k in range(lp.num_row_)]),
-    )
-
-
-def _names(labels: list[str]) -> Names:
-    """Labels of files as blocks: runs of one component with as many indices."""
-    number = r"(?:0|[1-9][0-9]{0,17}|all)"  # as (1) writes them, in 64 bits
-    pattern = re.compile(rf"(?P<name>[^()]+)\((?P<index>{number}(?:,{number})*)\)")
-    found = [pattern.fullmatch(label) for label in labels]
-    keys = [(m["name"], m["index"].count(",") + 1) if m else (label, 0) for m, label in zip(found, labels, strict=True)]
-    blocks, at = [], 0
-    for (name, width), run in groupby(keys):
-        size = sum(1 for _ in run)
-        if width == 0:
-            blocks += [Block(name, ())] * size
-        else:
-            inside = ",".join(m["index"] for m in found[at : at + size] if m).replace("all", str(FOR_ALL)).split(",")
-            table = np.array(inside, dtype=np.int64).reshape(size, width)
-            blocks.append(Block(name, tuple(table.T)))
-        at += size
-    return Names(tuple(blocks))

@@ -98,7 +98,7 @@ def _matrix(args: argparse.Namespace, *, program: bool = False) -> tuple[Any, An
         refuse(args, "data costs formulation merge", "belongs to a forest; drop it for a matrix")
         with errors_naming("MATRIX"):
             if program and args.forest.endswith(PROGRAM_ENDINGS):
-                from formulations.programs.files import read_program
+                from formulations.programs.program_text import read_program
 
                 found: Any = read_program(args.forest)
             else:

@@ -199,7 +199,7 @@ def _float(cell: str) -> float:
 
 
 def _read_program(place: Path) -> Any:
-    from formulations.programs.files import read_program
+    from formulations.programs.program_text import read_program
 
     return read_program(place)
 

@@ -31,7 +31,7 @@ from prunemodels.report_page.boosted import BoostedFacts, gather_boosted
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from prunemodels.report_page.evidence import figures_of
 from prunemodels.report_page.facts import Facts, gather, item_counts, spread, versions
-from prunemodels.report_page.payers import PAGE
+from prunemodels.report_page.payers import PAGE, measure, printable
 from prunemodels.statements.wording import (
     amount,
     budget_verdict,
@@ -204,13 +204,10 @@ DARK = {
     "bad": "#ff8f8f",
 }
 
-UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""Characters that an HTML document must not contain."""
-
 
 def render(facts: Facts | BoostedFacts | CascadeFacts) -> str:
     """The page that shows the facts."""
-    pictures = package("prunemodels.report_page.pictures")
+    pictures = package("prunemodels.report_page.pictures")  # imports Matplotlib
     day, found = datetime.now(UTC).date().isoformat(), versions()
     return _template().render(f=facts, pictures=pictures, day=day, versions=found, themes=(LIGHT, DARK)).lstrip()
 
@@ -259,16 +256,6 @@ def exact_number(x: Fraction | float) -> str:
 def percent(x: float) -> str:
     """0.95 as 95 %."""
     return f"{100 * x:g}\u00a0%"
-
-
-def printable(value: Any) -> Any:
-    """Text, markup or not, without the characters that no document may hold; anything else unchanged."""
-    return type(value)(UNPRINTABLE.sub("\ufffd", value)) if isinstance(value, str) else value
-
-
-def measure(task: str) -> str:
-    """The name of the error."""
-    return "error rate" if is_rate(task) else error_name(task)
 
 
 def rounded_error(x: float, task: str, n: int) -> str:

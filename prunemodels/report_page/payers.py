@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from formulations.instance.cost_items import CostItems
+from formulations.shown import error_name, is_rate
 from prunemodels.evaluation.evaluate import item_label
 from prunemodels.stages.set_stages import Constant
 from prunemodels.stages.stages import PricedStages, Stages
@@ -39,9 +41,22 @@ class PageStyle:
 
 PAGE = PageStyle()
 
+UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""Characters that an HTML document must not contain."""
+
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+
+
+def printable(value: Any) -> Any:
+    """Text, markup or not, without the characters that no document may hold; anything else unchanged."""
+    return type(value)(UNPRINTABLE.sub("\ufffd", value)) if isinstance(value, str) else value
+
+
+def measure(task: str) -> str:
+    """The name of the error."""
+    return "error rate" if is_rate(task) else error_name(task)
 
 
 @dataclass(frozen=True)

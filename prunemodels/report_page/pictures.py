@@ -37,8 +37,7 @@ from prunemodels.plots.picture import (
 from prunemodels.report_page.boosted import BoostedFacts
 from prunemodels.report_page.cascade import CascadeFacts, OnRows
 from prunemodels.report_page.facts import Facts
-from prunemodels.report_page.page import measure, printable
-from prunemodels.report_page.payers import PAGE
+from prunemodels.report_page.payers import PAGE, measure, printable
 from prunemodels.statements.wording import amount, count, error, share
 
 Floats = NDArray[np.float64]

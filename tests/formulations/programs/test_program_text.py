@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from formulations.errors import BrokenFileError
-from formulations.programs.files import read_program
+from formulations.programs.program_text import read_program
 
 INF = float("inf")
 

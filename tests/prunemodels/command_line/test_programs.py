@@ -16,8 +16,8 @@ import pytest
 import skops.io
 
 import prunemodels as pm
-from formulations.programs.files import read_program
 from formulations.programs.matrix import MATRICES
+from formulations.programs.program_text import read_program
 from prunemodels.command_line import programs
 from tests.prunemodels.command_line.conftest import screen, told, written
 
