@@ -2,6 +2,7 @@
 
     python -m benchmarks.on_demand                    MiniBooNE and Covertype: pruned forests of 40 entropy trees, uniform costs
     python -m benchmarks.on_demand --prices           heart, thyroid, hepatitis, Pima, BUPA: real prices, five forests each
+    python -m benchmarks.on_demand --down             heart by five suppliers, one of which is down: cascades, five splits
 
 Every run is checked: the classes are the forest's on every row, and without early stopping the mean cost is the one that
 `evaluate` counts. Costs are means over held-out rows.
@@ -10,6 +11,7 @@ Every run is checked: the classes are the forest's on every row, and without ear
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,9 @@ from benchmarks.instances import parts
 from benchmarks.measuring import command_line, line, markdown
 from prunemodels.comparison.processes import machine
 from prunemodels.data_files import load_dataset
-from prunemodels.on_demand import OnDemandResult, cheap_trees_first, from_table
+from prunemodels.on_demand import UNAVAILABLE, OnDemandResult, cheap_trees_first, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
+from prunemodels.stages.staged_model import StagedModel
 
 BUDGETS: dict[str, tuple[float | None, ...]] = {"miniboone": (10, 20, None), "covtype426k": (8, 14, None)}
 PRICED = ("heart_cleveland", "ann_thyroid", "hepatitis", "pima", "bupa")
@@ -82,12 +85,61 @@ def priced(name: str, share: float | None, forests: int = 5) -> None:
     print(line(name, "none" if share is None else format(share, ".0%"), *dollars), flush=True)
 
 
+SUPPLIERS = {"file": ["age", "sex"], "history": ["cp"], "practice": ["trestbps", "restecg"], "laboratory": ["chol", "fbs"]} | {
+    "exercise": ["thalach", "exang", "oldpeak", "slope"],
+    "scan": ["ca", "thal"],
+}
+SUPPLIER_PRICES = {"file": 0, "history": 1, "practice": 2, "laboratory": 2, "exercise": 4, "scan": 8}
+
+
+@dataclass(frozen=True)
+class WithoutSubstitutes:
+    """A cascade whose rows stop where a feature cannot be had."""
+
+    cascade: Any
+
+    def staged_model(self) -> StagedModel:
+        """Without what is known of other stages."""
+        return replace(self.cascade.staged_model(), chains=())
+
+
+def down(splits: int = 5) -> None:
+    """Print a line for each supplier: error and cost while it delivers, and while it is down, with and without substitutes."""
+    data = load_dataset("heart_cleveland")
+    of = {column: name for name, columns in SUPPLIERS.items() for column in columns}
+    items = pm.CostItems.grouped([of[column] for column in data.X.columns], SUPPLIER_PRICES)
+    found: dict[str, list[list[float]]] = {name: [] for name in ("history", "exercise", "scan")}
+    for seed in range(splits):
+        train, test = np.split(np.random.default_rng(seed).permutation(len(data.y)), [2 * len(data.y) // 3])
+        X, y = data.X.iloc[test], data.y[test]
+        table = from_table(X)
+        fitted = pm.BudgetCascadeClassifier(costs=items, budget=3, random_state=seed).fit(data.X.iloc[train], data.y[train])
+        for cascade in (fitted.at_cost(budget) for budget in (3, 6, 9)):
+            bought = cascade.purchases(X)["bought"]
+            for name in [name for name in found if bought[name] > 0]:
+
+                def broken(request: Any, table: Any = table, columns: Any = tuple(SUPPLIERS[name])) -> Any:
+                    return table(request).assign(**{c: UNAVAILABLE for c in columns if c in request.features})
+
+                ways = ((cascade, table), (WithoutSubstitutes(cascade), broken), (cascade, broken))
+                seen = [OnDemandPredictor(model, acquire=acquire).run(X.index) for model, acquire in ways]
+                found[name].append([x for run in seen for x in (100 * float((run.predictions != y).mean()), run.mean_cost)])
+    for name, lines in found.items():
+        print(line(name, str(len(lines)), *(f"{x:.1f}" for x in np.mean(lines, axis=0))), flush=True)
+
+
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--prices", action="store_true", help="data with real prices instead")
+    parser.add_argument("--down", action="store_true", help="cascades, one of whose suppliers is down")
     parser.add_argument("--data", nargs="+", choices=(*BUDGETS, *PRICED), help="default: all of the kind")
     parser.add_argument("--rows", type=int, default=20_000, help="most held-out rows to predict")
     args = parser.parse_args()
+    if args.down:
+        columns = [f"{what}, {how}" for how in ("delivers", "down: stops", "down: goes round") for what in ("error %", "cost")]
+        print(machine(), markdown(["supplier", "policies", *columns], []), sep="\n\n", flush=True)
+        down()
+        return
     seconds = [] if args.prices else ["CPU s for 100,000 rows: all; stopping"]
     print(machine(), markdown(["data", "pruned to", "all that is needed", *ORDERS, *seconds], []), sep="\n\n", flush=True)
     for name in PRICED if args.prices else BUDGETS:

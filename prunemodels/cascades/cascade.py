@@ -32,6 +32,7 @@ from formulations.long_steps import interruption_as_error
 from formulations.shown import is_rate
 from prunemodels.cascades.choosing import chosen, promised
 from prunemodels.cascades.exit_path import Choice, ExitPath, check_learning, learn_exit_path, weights_to_learn
+from prunemodels.cascades.fewer_columns import without_unused
 from prunemodels.cascades.fitting import (
     Division,
     Judged,
@@ -55,7 +56,7 @@ from prunemodels.stages.policy import Decision, ExitPolicy, decide
 from prunemodels.stages.prices import priced_stages
 from prunemodels.stages.raw_tables import cascade_sample, raw_rows, reads_raw_columns
 from prunemodels.stages.set_stages import SetStages
-from prunemodels.stages.staged_model import StagedModel
+from prunemodels.stages.staged_model import Chain, StagedModel
 from prunemodels.stages.stages import PricedStages, Stages, table_of
 from prunemodels.statements.groups import check_apart, group_numbers, part_of
 from prunemodels.statements.mean_bounds import unequal
@@ -404,8 +405,15 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     def staged_model(self) -> StagedModel:
         """What a walk on demand needs to know of the fitted cascade."""
         check_is_fitted(self, "exit_path_")
-        names = getattr(self, "feature_names_in_", None)
-        return StagedModel(self.stages_, self.policy_, names, self.column_types_, self.numeric_)
+        names, own = getattr(self, "feature_names_in_", None), self.exit_path_
+        paths = sorted(self.exit_paths_, key=lambda path: path is not own)
+        chains = tuple(Chain(path.stages, path.learned.stack, path.single_error) for path in paths)
+        pays = own.sample.own_rows.pay_from(self.policy_) if chains else None
+        return StagedModel(self.stages_, self.policy_, names, self.column_types_, self.numeric_, chains, pays)
+
+    def _without_unused(self) -> Any:
+        check_is_fitted(self, "exit_path_")
+        return without_unused(self)
 
     def _decide(self, X: Any) -> Decision:
         rows = self._rows(X)
@@ -429,14 +437,16 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         return X
 
     @checked
-    def purchases(self, X: Any, *, sample_weight: ArrayLike | None = None) -> pd.DataFrame:
-        """What share of the rows of X buys each item by the policy in use, and what they would buy by the last stage.
+    def purchases(self, X: Any = None, *, sample_weight: ArrayLike | None = None) -> pd.DataFrame:
+        """What the policy in use can buy, and in which order; or which share of the rows of X buys what.
 
         Returns
         -------
         DataFrame
-            one row an item that has a price, those on which most is spent first; columns ``price``, ``by_last_stage`` and
-            ``bought``, which are shares of the rows, by weight.
+            without rows: one row an item that has a price and that some row can buy, in the order of purchases; columns
+            ``stage``, the first one for which it is bought, and ``price``. With rows: one row an item that has a price, those on
+            which most is spent first; columns ``price``, and as shares of the rows, by weight, ``by_last_stage``, what would be
+            bought by the last stage, and ``bought``.
 
         Raises
         ------
@@ -452,8 +462,15 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
                      price  by_last_stage  bought
         concavity      5.0            1.0    1.00
         compactness    1.0            1.0    0.35
+        >>> print(model.purchases().rename_axis(None).to_string())
+                     stage  price
+        concavity        1    5.0
+        compactness      2    1.0
         """
-        rows, stages = self._rows(X), priced_stages(self.stages_)
+        stages = priced_stages(self.stages_)
+        if X is None:
+            return self._possible_purchases(stages)
+        rows = self._rows(X)
         first, stop = stages.first_bought(rows), decide(self.policy_, self.stages_, rows).stage
         share = check_weights(sample_weight, stop.size, "sample_weight", X)
         share = share / share.sum()
@@ -464,6 +481,13 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         }
         table = pd.DataFrame(columns, index=pd.Index(stages.items.names, name="item"))[stages.items.price > 0]
         return table.iloc[np.lexsort((-table["by_last_stage"], -table["price"] * table["bought"]))]
+
+    def _possible_purchases(self, stages: PricedStages) -> pd.DataFrame:
+        bought = [stages.items.needs_of(stages.features[s]).any(axis=0) for s in range(self.policy_.last_stage + 1)]
+        first = np.where(np.any(bought, axis=0), np.argmax(bought, axis=0), stages.n_stages)
+        columns = {"stage": first, "price": stages.items.price}
+        table = pd.DataFrame(columns, index=pd.Index(stages.items.names, name="item"))
+        return table[(table["stage"] < stages.n_stages) & (table["price"] > 0)].sort_values("stage", kind="stable")
 
     def stop_stages(self, X: Any) -> NDArray[np.int64]:
         """The stage at which each row of X stops, shape (N,)."""

@@ -99,6 +99,13 @@ class ExitSample:
         paid = self.cost[policy.stop_stages(self.doubt), np.arange(self.n_rows)]
         return float(paid @ self.weights / self.weights.sum() + self.once[policy.last_stage])
 
+    def pay_from(self, policy: ExitPolicy) -> Floats:
+        """What rows that come to each stage pay on average under a policy, shape (S,); 0 where none comes."""
+        stop = policy.stop_stages(self.doubt)
+        paid = self.cost[stop, np.arange(self.n_rows)] * self.weights
+        total, there = (np.bincount(stop, x, self.n_stages)[::-1].cumsum()[::-1] for x in (paid, self.weights))
+        return np.asarray(np.divide(total, there, out=np.zeros(self.n_stages), where=there > 0))
+
     def losses(self, policy: ExitPolicy, loss: Floats | None = None) -> Floats:
         """The loss of each row under a policy, shape (N,); by default of what is predicted."""
         return np.asarray((self.loss if loss is None else loss)[policy.stop_stages(self.doubt), np.arange(self.n_rows)])

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -44,6 +45,15 @@ PER_FEATURE = ("feature_names", "feature_infos", "monotone_constraints")
 """Lines of LightGBM's head with a word for each feature."""
 
 
+@runtime_checkable
+class DropsColumns(Protocol):
+    """A model that knows itself what it reads, such as a fitted cascade."""
+
+    def _without_unused(self) -> Any:
+        """A copy that is given only the columns that it may read."""
+        ...
+
+
 @checked
 def drop_unused(model: Any) -> Any:
     """A copy of the model that predicts from the columns that its splits test, and asks for no others.
@@ -57,7 +67,8 @@ def drop_unused(model: Any) -> Any:
     model
         a forest, bag or tree of scikit-learn, see `read_forest`; a ``Booster`` or estimator of XGBoost or LightGBM; or what holds
         such a model, such as a result of `prune_forest` or a `BoostedPruning`, whose model is then returned. Of a fitted
-        ``Pipeline`` the raw columns are dropped: a first step puts constants in their place, which change no prediction.
+        ``Pipeline`` the raw columns are dropped: a first step puts constants in their place, which change no prediction. Of a
+        fitted cascade the columns remain that some row can still buy by its policy, and the stages that read no others.
 
     Returns
     -------
@@ -82,6 +93,8 @@ def drop_unused(model: Any) -> Any:
     >>> bool((slim.predict_proba(X_test[columns]) == cheap.predict_proba(X_test)).all())
     True
     """
+    if isinstance(model, DropsColumns):
+        return model._without_unused()
     if isinstance(model, HoldsModel):
         return drop_unused(model._fitted_model())
     if isinstance(model, PrunesTrees):
@@ -127,6 +140,16 @@ def _without_unused(pipeline: Pipeline) -> Pipeline:
     first = _restoring(trees.made, kept)  # type: ignore[arg-type]
     slim.steps.insert(0, (type(first).__name__.lower(), first))
     return slim
+
+
+def restored_columns(traced: TracedColumns, kept: list[int]) -> TracedColumns:
+    """How the same features are made from the raw columns `kept`, ascending; those made from others are constants."""
+    if len(kept) == len(traced.names):
+        return traced
+    first, place = _restoring(traced, kept), {column: k for k, column in enumerate(kept)}
+    sources = tuple(tuple(place[column] for column in made if column in place) for made in traced.sources)
+    steps = ((type(first).__name__.lower(), first), *traced.steps)
+    return replace(traced, steps=steps, names=tuple(traced.names[column] for column in kept), sources=sources)
 
 
 def _restoring(traced: TracedColumns, kept: list[int]) -> RestoredColumns:

@@ -173,9 +173,9 @@ def _begin(plan: PurchasePlan, decider: Callable[[Holdings], Decider]) -> Begin:
     return columns.plan, partial(PipelineDecider, columns, decider)
 
 
-def staged_walks(model: StagedModel, costs: Costs | None, evaluation_cost: Any) -> Begin:
-    """Walks along the stages of a fitted cascade."""
-    steps = steps_of(model)
+def staged_walks(model: StagedModel, costs: Costs | None, evaluation_cost: Any, served: set[str] | None) -> Begin:
+    """Walks along the stages of a fitted cascade; `served`: the columns that can be had at all, None: every one."""
+    steps = steps_of(model, served)
     begin = _begin(steps.plan, partial(CascadeDecider, steps, model.policy))
     check_same_prices(model.stages, begin[0].everything, costs, evaluation_cost)
     return begin

@@ -2,8 +2,10 @@
 
     row at stage s:   a feature that the stage needs is not known  ->  ask for it, if the price keeps within the cap
                       all are known                                ->  the stage predicts, and the policy stops the row or not (1)
-                      one cannot be had, the stage refuses the row,
-                      or the cap is reached                        ->  the row keeps the answer of stage s - 1
+                      one cannot be had                            ->  another fitted stage answers, see `substitutes`; if there
+                                                                       is none, the row keeps the answer of stage s - 1
+                      the stage refuses the row, or the cap is
+                      reached                                      ->  the row keeps the answer of stage s - 1
 
 The policy sees the same values as on full data, so classes and costs are the same. A new state replaces the old one in a single
 step, so that Ctrl-C leaves one or the other.
@@ -23,8 +25,9 @@ from prunemodels.on_demand.answers import Answer, logger
 from prunemodels.on_demand.holdings import Decider, Holdings, refused_rows
 from prunemodels.on_demand.request import NEVER, Request
 from prunemodels.on_demand.result import CascadeResult
-from prunemodels.on_demand.stage_steps import Place, StageSteps
+from prunemodels.on_demand.stage_steps import Place, SetSteps, StageSteps
 from prunemodels.on_demand.steps import LOST, UNKNOWN
+from prunemodels.on_demand.substitutes import Reached
 from prunemodels.stages.judging import predicted_classes
 from prunemodels.stages.policy import ExitPolicy, Visit
 from prunemodels.stages.stacking import stack_inputs
@@ -43,7 +46,7 @@ class RowStates:
     stage: Rows
     level: Rows
     sent: Flags  # shape (n,): rows that the cut of a policy sent on
-    answered_by: Rows  # shape (n,): the stage whose answer they have, -1: none
+    answered_by: Rows  # shape (n,): the stage whose answer they have, -1: none; S + k: that of substitute k
     answer: StageOutput  # this answer, NaN where there is none
     # done, early, capped, lost: shape (n,): rows that stopped; those of them that the policy, the cap, or a feature that cannot
     # be had stopped.
@@ -51,6 +54,7 @@ class RowStates:
     early: Flags
     capped: Flags
     lost: Flags
+    turned: Rows  # shape (n,): the substitute that a row waits for, -1: none
 
     def changed(self, **values: tuple[Rows, Any]) -> RowStates:
         """The states where some fields have other values for some rows: ``done=(rows, True)``."""
@@ -75,12 +79,13 @@ class CascadeDecider(Decider):
         answer = StageOutput(np.full((n, K), np.nan), np.zeros(n))
         self._inputs = np.empty((0 if policy.stack is None else policy.last_stage + 1, n, K))
         none, zero = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        self._at = RowStates(steps.start(n), zero, first.level, first.sent, none, answer, no, no, no, no)
+        self._at = RowStates(steps.start(n), zero, first.level, first.sent, none, answer, no, no, no, no, none)
+        self.usual = steps.usual
 
     def result(self, **counts: Any) -> CascadeResult:
         """What is known now; of a walk that was broken off, what was bought, and the answers of the last stages to predict."""
         at, plan = self._guessed(np.flatnonzero(self._at.answered_by < 0)), self.purchases
-        answered = ~np.isnan(at.answer.value[:, 0])
+        answered, substituted = ~np.isnan(at.answer.value[:, 0]), at.answered_by >= len(self._stages.errors)
         return CascadeResult(
             rows=self.held.rows,
             predictions=_predictions(at.answer.value, answered, plan.classes, self._policy.by),
@@ -90,8 +95,9 @@ class CascadeDecider(Decider):
             stopped_early=at.early,
             fell_back=at.lost,
             trees_finished=np.where(at.answered_by >= 0, self._stages.n_trees(at.answered_by), 0),
-            stage=at.answered_by,
+            stage=np.where(substituted, at.stage, at.answered_by),
             capped=at.capped,
+            substituted=substituted,
             **counts,
         )
 
@@ -115,11 +121,14 @@ class CascadeDecider(Decider):
         start, place = self._stages.start(rows.size), Place(at.place.node.copy(), at.place.steps.copy())
         place.node[rows], place.steps[rows] = start.node, start.steps
         begun = dict.fromkeys(("stage", "sent", "done", "early", "capped", "lost"), (rows, 0))
-        self._at = replace(at, place=place).changed(level=(rows, fresh.level[rows]), answered_by=(rows, -1), **begun)
+        begun |= dict.fromkeys(("answered_by", "turned"), (rows, -1))
+        self._at = replace(at, place=place).changed(level=(rows, fresh.level[rows]), **begun)
         self.held.done[:] = self._at.done
 
     def _answers(self, s: int, rows: Rows) -> tuple[Rows, StageOutput | None]:
-        """The rows that stage s predicts, and its output. Those that its model refuses stop with the answer that they have.
+        """The rows that a stage predicts, and its output. Those that its model refuses stop with the answer that they have.
+
+        `s`: as in `RowStates.answered_by`.
 
         If the model refuses every one of several rows, its error is raised: then it is no single value that is wrong.
         """
@@ -131,13 +140,16 @@ class CascadeDecider(Decider):
                 raise
         bad = np.array(sorted(refused), dtype=np.int64)
         for i in bad.tolist():
-            self.held.refused[i, f"stage {s}"] = f"refuses the row ({refused[i]})"
-            logger.warning("stage %d refuses the row %r (%s); the row stops before it", s, self.held.rows[i], refused[i])
+            stage = int(self._at.stage[i])
+            self.held.refused[i, f"stage {stage}"] = f"refuses the row ({refused[i]})"
+            logger.warning("stage %d refuses the row %r (%s); the row stops before it", stage, self.held.rows[i], refused[i])
         self._at = self._at.changed(done=(bad, True), lost=(bad, True))
         willing = np.setdiff1d(rows, bad)
         return willing, self._alone(s, willing) if willing.size else None
 
     def _alone(self, s: int, rows: Rows) -> StageOutput:
+        if self._stages.substitutes is not None and s >= len(self._stages.errors):
+            return self._stages.substitutes.output(s - len(self._stages.errors), self.held.cells[rows])
         return self._stages.output(s, _of(self._at.place, rows), self.held.cells[rows])
 
     def _with_answers(self, rows: Rows, output: StageOutput, answered_by: int) -> RowStates:
@@ -150,12 +162,15 @@ class CascadeDecider(Decider):
         wanted = np.zeros((len(self.held.rows), len(self.purchases.names)), dtype=bool)
         moving = rows[~self._at.done[rows]]
         while moving.size:
-            going, stage = [], self._at.stage[moving]  # a copy: rows that go on are looked at in the next turn
+            turned = self._at.turned[moving] >= 0
+            going = [self._go_round(moving[turned], wanted)]
+            moving = moving[~turned]
+            stage = self._at.stage[moving]  # a copy: rows that go on are looked at in the next turn
             for s in np.unique(stage).tolist():
                 at_stage = moving[stage == s]
                 asks, predicts = self._advance(s, at_stage, wanted)
                 wanted[at_stage[~asks]] = False
-                going.append(self._predict(s, at_stage[predicts]))
+                going += [self._predict(s, at_stage[predicts]), at_stage[self._at.turned[at_stage] >= 0]]
             moving = np.concatenate(going)
         self.held.done[:] = self._at.done  # a pipeline's walk shares the array
         return wanted[rows]
@@ -182,11 +197,44 @@ class CascadeDecider(Decider):
             over |= spent + new @ units + at.place.steps[rows] > self.held.cap
         lost &= ~over
         by_nodes = lost & (s == 0) & self._stages.guesses  # its nodes answer, so the other features are still worth buying
-        stops = over | (lost & ~by_nodes)
-        self._at = at.changed(done=(rows[stops], True), capped=(rows[over], True), lost=(rows[lost], True))
+        out = lost & ~by_nodes
+        stops = over | out
+        self._at = at.changed(done=(rows[over], True), capped=(rows[over], True), lost=(rows[lost], True))
+        self._turn(rows[out])
         wanted[rows] = missing
         asks = missing.any(axis=1) & ~stops
         return asks, ~asks & ~stops
+
+    def _turn(self, rows: Rows) -> None:
+        """Have rows for which a feature is lost turn to a substitute; where there is none they stop."""
+        steps, at = self._stages, self._at
+        if not isinstance(steps, SetSteps) or not rows.size:
+            self._at = at.changed(done=(rows, True))
+            return
+        stage, status, read = at.stage[rows], self.held.status[rows], np.zeros((rows.size, len(self.purchases.names)), dtype=bool)
+        for s in range(int(stage.max())):
+            read[stage > s] |= steps.needs(s, rows[stage > s], at.place)
+        error = np.append(steps.errors, np.inf)[at.answered_by[rows]]
+        pays = steps.pays[stage]
+        most = pays if self.held.cap is None else np.minimum(pays, self.held.cap)
+        chosen = steps.substitutes.chosen(status, self.held.paid_by[rows] != NEVER, Reached(error, most, read))
+        self._at = at.changed(turned=(rows, chosen), done=(rows, chosen < 0))
+
+    def _go_round(self, rows: Rows, wanted: Flags) -> Rows:
+        """(1) for rows that have turned to a substitute. Returns those that turn to another one."""
+        if not rows.size or self._stages.substitutes is None:
+            return rows
+        turned, status, S = self._at.turned[rows], self.held.status[rows], len(self._stages.errors)
+        needed = self._stages.substitutes.needs[turned]
+        lost, missing = (needed & (status == LOST)).any(axis=1), needed & (status == UNKNOWN)
+        wanted[rows] = missing & ~lost[:, None]
+        ready = ~lost & ~missing.any(axis=1)
+        for k in np.unique(turned[ready]).tolist():
+            willing, output = self._answers(S + k, rows[ready & (turned == k)])
+            if output is not None:
+                self._at = self._with_answers(willing, output, S + k).changed(done=(willing, True))
+        self._turn(rows[lost])
+        return np.asarray(rows[lost & ~self._at.done[rows]])
 
     def _beyond(self, s: int, rows: Rows, paid: Rows) -> Flags:
         """Rows for which evaluating the splits that can be passed would already cost more than the cap."""

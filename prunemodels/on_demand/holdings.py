@@ -49,6 +49,7 @@ class Decider(ABC):
 
     def __init__(self, plan: PurchasePlan, held: Holdings, orders: type[Orders] = Orders) -> None:
         self.purchases, self.held, self.orders = plan, held, orders
+        self.usual = np.ones(len(plan.names), dtype=bool)  # the features that come with an item although no row waits for them
 
     @abstractmethod
     def look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:

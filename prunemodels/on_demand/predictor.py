@@ -134,7 +134,8 @@ class OnDemandPredictor:
         self._probabilities_open = not isinstance(model, HasStages) and early_stopping and tolerance is None
         if isinstance(model, HasStages):
             _refuse_choices(model, early_stopping, tolerance, threshold, order)
-            self._plan, self._decider = staged_walks(model.staged_model(), costs, evaluation_cost)
+            served = acquire.names if isinstance(acquire, TableLookup) else None
+            self._plan, self._decider = staged_walks(model.staged_model(), costs, evaluation_cost, served)
         else:
             options = partial(_options, early=early_stopping, tolerance=tolerance, order=order)
             like = acquire.cells if isinstance(acquire, TableLookup) else None

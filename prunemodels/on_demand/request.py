@@ -136,6 +136,11 @@ class TableLookup:
     cells: Any  # a pandas table whose columns have texts as names, or an array
     by_label: bool  # whether rows are found by their labels; False: by position
 
+    @property
+    def names(self) -> set[str] | None:
+        """The names of the columns; None: they have none."""
+        return {*self.cells.columns} if isinstance(self.cells, pd.DataFrame) else None
+
     def check(self, names: Sequence[str], everything: Sequence[str], *, arrays: bool) -> None:
         """Refuse a table without the features that a model may ask for, by name, among all features of the model.
 

@@ -140,24 +140,28 @@ class CascadeResult(OnDemandResult):
     * predictions are None (numbers: NaN), and probabilities NaN, where no stage has predicted: its features could not be had, or
       cost more than the cap, or the walk was broken off; `finished` is false there;
     * `stopped_early` says that the policy stopped the row before the last stage;
-    * `fell_back` says that a feature of the next stage could not be had. The row stopped at the last stage that could predict;
-      if there is none, a forest's trees answer by the nodes that the row came to;
+    * `fell_back` says that a feature of the next stage could not be had. Another fitted stage answered in its place
+      (`substituted`), or the row stopped at the last stage that could predict; if there is none, a forest's trees answer by the
+      nodes that the row came to;
     * `capped` says that the next stage would have cost more than the cap. What was bought on the way to it is paid;
     * `trees_finished` counts the trees of a row that some stage has predicted; 0 for models that are no trees.
 
     Parameters
     ----------
     stage
-        int64, shape (n,): the stage whose answer is given, -1 where none has predicted.
+        int64, shape (n,): the stage whose answer is given, or in whose place another one answered; -1 where none has predicted.
+    substituted
+        bool, shape (n,): a feature of `stage` could not be had, and another fitted stage answered in its place.
     """
 
     stage: NDArray[np.int64]
+    substituted: NDArray[np.bool_]
 
     def to_frame(self) -> pd.DataFrame:
         """One line for each row: prediction, cost, bought, stage, and the flags."""
         frame = super().to_frame().drop(columns="trees_finished")
         frame.insert(3, "stage", self.stage)
-        return frame
+        return frame.assign(substituted=self.substituted)
 
     def __repr__(self) -> str:
         return super().__repr__().replace("OnDemandResult", "CascadeResult")

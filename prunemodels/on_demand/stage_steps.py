@@ -18,6 +18,8 @@ from formulations.errors import UnsupportedModelError
 from prunemodels.on_demand.orders import Orders, StageOrders
 from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of, purchases_of
 from prunemodels.on_demand.steps import NO_CAP, Standing, Trees, advance, ask_for_all
+from prunemodels.on_demand.substitutes import Substitute, Substitutes, substitutes_of
+from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.prices import priced_stages
 from prunemodels.stages.raw_tables import misfits, with_types
 from prunemodels.stages.set_stages import SetStages
@@ -45,9 +47,31 @@ class SetSteps:
     model: StagedModel  # which says the types of the columns
     plan: PurchasePlan  # all features that they read
     names: Any  # of all columns, where the models were trained with names
+    some: tuple[Substitute, ...]  # D stages that may answer in the place of others
 
     guesses: ClassVar[bool] = False
     orders: ClassVar[type[Orders]] = StageOrders  # one request for each stage
+
+    @cached_property
+    def substitutes(self) -> Substitutes:
+        """What answers in the place of a stage for which a feature is lost."""
+        return Substitutes(self.some, self.plan, self._output)
+
+    @cached_property
+    def errors(self) -> NDArray[np.float64]:
+        """Shape (S,): see `Chain.error`."""
+        return self.model.chains[0].error if self.model.chains else np.zeros(self.stages.n_stages)
+
+    @cached_property
+    def pays(self) -> Rows:
+        """Shape (S,): see `StagedModel.pays`; in units, rounded down."""
+        pays = np.zeros(self.stages.n_stages) if self.model.pays is None else self.model.pays
+        return np.floor(pays / float(self.plan.unit) * (1 + STAGE_PARAMS.rounding)).astype(np.int64)
+
+    @cached_property
+    def usual(self) -> NDArray[np.bool_]:
+        """Shape (F,): the features that stages read which the policy lets a row reach, not only substitutes."""
+        return np.isin(self.plan.features, np.concatenate(self.stages.features[: self.model.policy.last_stage + 1]))
 
     @cached_property
     def regions(self) -> tuple[SetStages, ...]:
@@ -61,7 +85,7 @@ class SetSteps:
     def advance(self, s: int, rows: Rows, place: Place, cells: Table, status: NDArray[np.uint8]) -> None:
         """Find the regions of rows that have come beyond the fork, and so have bought what tells them; twice changes nothing."""
         if len(self.regions) > 1 and rows.size and s > self.stages.fork:
-            place.node[rows, 0] = self.stages.region(self._table(s, cells[rows]))
+            place.node[rows, 0] = self.stages.region(self._table(self.stages.features[s], cells[rows]))
 
     def needs(self, s: int, rows: Rows, place: Place) -> NDArray[np.bool_]:
         """Bool, shape (rows, F): all features of the stage in the row's region; known ones among them do not matter."""
@@ -70,9 +94,12 @@ class SetSteps:
 
     def output(self, s: int, place: Place, cells: Table) -> StageOutput:
         """The stage's model, on rows whose other columns are empty."""
-        return self.stages.output(s, self._table(s, cells))
+        return self._output(self.stages, s, cells)
 
-    def _table(self, s: int, cells: Table) -> Any:
+    def _output(self, stages: SetStages, s: int, cells: Table) -> StageOutput:
+        return stages.output(s, self._table(stages.features[s], cells))
+
+    def _table(self, columns: Rows, cells: Table) -> Any:
         rows = np.full((len(cells), self.stages.items.n_features), np.nan, dtype=cells.dtype)
         rows[:, self.plan.features] = cells
         if self.names is None:
@@ -80,7 +107,7 @@ class SetSteps:
         types = self.model.types
         if types is None:  # scikit-learn would write into a read-only view of a float32 table
             return pd.DataFrame(rows.astype(np.float64), columns=self.names)
-        return with_types(pd.DataFrame(rows, columns=self.names), types, self.stages.features[s].tolist())
+        return with_types(pd.DataFrame(rows, columns=self.names), types, columns.tolist())
 
     def misfits(self, column: int, values: Table) -> dict[int, str]:
         """Why some values of a column, by place, have not the type that it had in training; NaN stands for what is not there."""
@@ -101,7 +128,19 @@ class TreeSteps:
 
     orders: ClassVar[type[Orders]] = Orders
 
+    substitutes: ClassVar[None] = None  # all stages walk the same trees
+
     guesses: ClassVar[bool] = True  # the first stage has an answer without all of its features: nodes have values
+
+    @property
+    def errors(self) -> NDArray[np.float64]:
+        """None is needed."""
+        return np.zeros(self.stages.n_stages)
+
+    @property
+    def usual(self) -> NDArray[np.bool_]:
+        """See `SetSteps`."""
+        return np.ones(len(self.plan.names), dtype=bool)
 
     def start(self, n: int) -> Place:
         """All rows at the roots."""
@@ -141,28 +180,31 @@ class TreeSteps:
 StageSteps = SetSteps | TreeSteps
 
 
-def steps_of(model: StagedModel) -> StageSteps:
-    """The steps of stages, up to the last one that the policy lets a row reach."""
-    return _steps_of(priced_stages(model.stages), model, model.policy.last_stage)
+def steps_of(model: StagedModel, served: set[str] | None = None) -> StageSteps:
+    """The steps of stages, up to the last one that the policy lets a row reach, and of their substitutes.
+
+    `served`: the columns that can be had at all; None: every one.
+    """
+    return _steps_of(priced_stages(model.stages), model, served)
 
 
 @singledispatch
-def _steps_of(stages: Any, model: StagedModel, last: int) -> StageSteps:
+def _steps_of(stages: Any, model: StagedModel, served: set[str] | None) -> StageSteps:
     raise UnsupportedModelError(f"stages are {type(stages).__name__}, along which rows cannot buy features one by one")
 
 
 @_steps_of.register
-def _(stages: TreeStages, model: StagedModel, last: int) -> TreeSteps:
-    e = stages.ensemble
+def _(stages: TreeStages, model: StagedModel, served: set[str] | None) -> TreeSteps:
+    e, last = stages.ensemble, model.policy.last_stage
     return TreeSteps(stages, plan_of(e, stages.items, stages.split_prices, e.is_split & (stages.first_stage <= last)))
 
 
 @_steps_of.register
-def _(stages: SetStages, model: StagedModel, last: int) -> SetSteps:
-    columns = [features for features in stages.features[: last + 1] if features.size]
-    features = np.unique(np.concatenate(columns)) if columns else np.zeros(0, dtype=np.int64)
+def _(stages: SetStages, model: StagedModel, served: set[str] | None) -> SetSteps:
+    some = substitutes_of(model, served)
+    features = np.unique(np.concatenate([*stages.features[: model.policy.last_stage + 1], *(one.features for one in some)]))
     names: Any = stages.column_names if model.names is None else model.names
     dtype = object if model.types is not None else np.float32 if model.numeric else np.float64
     told = None if names is None else [str(name) for name in names]
     plan = purchases_of(features, stages.items, stages.n_columns, told, stages.classes, dtype=dtype)
-    return SetSteps(stages, model, plan, names)
+    return SetSteps(stages, model, plan, names, some)

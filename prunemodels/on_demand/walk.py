@@ -289,7 +289,8 @@ class Walk:
             if rows.size:
                 self.rounds += 1
                 paid = self._held.paid_by != NEVER
-                made = self._orders.of_round(wanted, self._held.status[rows] == UNKNOWN, rows, paid, self._asking.max_rows)
+                unknown = (self._held.status[rows] == UNKNOWN) & self._decider.usual
+                made = self._orders.of_round(wanted, unknown, rows, paid, self._asking.max_rows)
                 self._open = {request.number: request for request in made}
         return list(self._open.values())
 

@@ -371,9 +371,8 @@ def remaining(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(pruned_ends(ensemble, kept) == np.arange(ensemble.n_nodes))
 
 
-def pruned_part(forest: ModelForest, kept: NDArray[np.bool_], trees: int) -> tuple[ModelForest, NDArray[np.int64]]:
-    """The first trees of a forest, in which all splits outside of `kept`, shape (n,), are leaves, and the nodes that remain."""
-    ensemble = forest.ensemble
+def pruned_nodes(ensemble: Ensemble, kept: NDArray[np.bool_], trees: int) -> tuple[Ensemble, NDArray[np.int64]]:
+    """The first trees of an ensemble, where all splits outside of `kept`, shape (n,), are leaves, and the nodes that remain."""
     stays = remaining(ensemble, kept)
     stays[ensemble.tree_start[trees] :] = False
     nodes = np.flatnonzero(stays)
@@ -389,6 +388,12 @@ def pruned_part(forest: ModelForest, kept: NDArray[np.bool_], trees: int) -> tup
         missing_left=ensemble.missing_left[nodes] & split,
         value=ensemble.value[nodes],
     )
+    return smaller, nodes
+
+
+def pruned_part(forest: ModelForest, kept: NDArray[np.bool_], trees: int) -> tuple[ModelForest, NDArray[np.int64]]:
+    """The first trees of a forest, in which all splits outside of `kept`, shape (n,), are leaves, and the nodes that remain."""
+    smaller, nodes = pruned_nodes(forest.ensemble, kept, trees)
     part = replace(
         forest,
         ensemble=smaller,

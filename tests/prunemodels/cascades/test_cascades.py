@@ -293,3 +293,21 @@ def test_purchases_add_up_to_the_cost(kind):
     assert paid == pytest.approx(known.cascade.prediction_cost(known.X).mean(), abs=1e-9 + evaluation)
     dear = known.cascade.stages_.costs(known.X)[-1].mean()
     assert float((bought["by_last_stage"] * bought["price"])[once].sum()) == pytest.approx(dear, abs=1e-9 + evaluation)
+
+
+def test_stages_keep_the_numbers_by_which_they_were_named():
+    """At every policy, whoever reaches a stage, and below a cap: stage s is the pair s of the list."""
+    known = case("sets")
+    named = [[], [0, 1], [0, 1, 2, 3], list(range(8))]
+    reached = set()
+    for k in range(len(known.path)):
+        model = known.cascade.at_row(k)
+        assert [f.tolist() for f in model.stages_.features] == named
+        stage = model.stop_stages(known.X)
+        reached.add(tuple(np.unique(stage)))
+        assert np.array_equal(model.prediction_cost(known.X), model.stages_.prices()[stage])
+    assert len(reached) > 1
+    model = pm.CascadeClassifier([(None, []), (tree(2), [0]), (tree(), None)], max_cost=1, **QUICK).fit(X, Y)
+    assert [f.tolist() for f in model.stages_.features] == [[], [0]]
+    possible = known.cascade.at_row(0).purchases()
+    assert possible["stage"].to_dict() == {"blood": 1, "b": 1, "c": 2, "d": 2, "e": 3, "f": 3, "g": 3, "licence": 3}

@@ -5,18 +5,18 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from proofs_checks import check_closure_path
-from prunemodels.cascades.learning import LearnedExits, exit_problem
+from prunemodels.cascades.learning import ExitSample, LearnedExits, exit_problem
 from prunemodels.stages import policy as policy_module
 from prunemodels.stages.doubt import MarginDoubt, doubts_of, learn_doubt
 from prunemodels.stages.judging import lost
 from prunemodels.stages.params import StageParams
-from prunemodels.stages.policy import decide, levels, next_level, prices_of_cost, thresholds
+from prunemodels.stages.policy import ExitPolicy, decide, levels, next_level, prices_of_cost, thresholds
 from prunemodels.stages.stages import StageTable
 from solvers.path.closure_path import closure_path
 from tests.loops import looped
@@ -267,3 +267,16 @@ def test_thresholds_rise_even_where_the_best_ones_would_fall() -> None:
     theta = thresholds(loss, cost, np.ones(4), doubt, np.array([0.0, 0.3, 0.6]))
     assert theta[0].tolist() == [2.5, 2.5, 2.5]  # the best at 0.6 alone is 1.5
     assert (theta[:, :-1] <= theta[:, 1:]).all()
+
+
+def test_what_rows_that_come_to_a_stage_pay() -> None:
+    """By hand: rows of weights 1, 1, 1, 3 stop at the stages 0, 1, 2, 2, which cost 0, 1, 3; nobody comes to the last."""
+
+    class Stops:
+        def stop_stages(self, doubt: np.ndarray) -> np.ndarray:
+            return np.array([0, 1, 2, 2])
+
+    cost = np.repeat(np.array([[0.0], [1.0], [3.0], [7.0]]), 4, axis=1)
+    weights, own = np.array([1.0, 1.0, 1.0, 3.0]), np.ones(4, dtype=bool)
+    sample = ExitSample(np.zeros((3, 4)), cost, np.zeros(4), cost, cost, weights, own)
+    assert sample.pay_from(cast("ExitPolicy", Stops())).tolist() == [13 / 6, 13 / 5, 3.0, 0.0]

@@ -69,7 +69,7 @@ def by_hand(stages: Any, policy: ExitPolicy) -> Cascade:
     """A cascade of stages and a policy that nothing was learned for."""
     cascade = (pm.CascadeClassifier if stages.classes is not None else pm.CascadeRegressor)(stages)
     keep_columns(cascade, stages)
-    cascade.stages_, cascade.policy_, cascade.exit_path_ = stages, policy, None  # type: ignore[assignment]
+    cascade.stages_, cascade.policy_, cascade.exit_path_, cascade.exit_paths_ = stages, policy, None, ()  # type: ignore[assignment]
     return cascade
 
 
