@@ -2,10 +2,10 @@
 
 For each block that is neither a network matrix nor the transpose of one, nor R10:
 
-    it may be a 2-sum                                                  `sums`                                             (1)
-    else it has a least minor that is not easy                         `hard_minors`                                      (2)
-    R12: it induces a 3-separation, and the block is a 3-sum           `sums`                                             (3)
-    else the block is not totally unimodular                                                                              (4)
+    it may be a 2-sum                                                  `sums`                                             (4)
+    else it has a least minor that is not easy                         (1)                                                (5)
+    R12: it induces a 3-separation, and the block is a 3-sum           `sums`                                             (6)
+    else the block is not totally unimodular                                                                              (7)
 
 Both parts of a sum have fewer lines than the block, and are totally unimodular if it is: as submatrices or as minors of it. So
 the first part that is not refutes the whole. The number of steps is polynomial: a 3-sum has six lines on each side and adds six,
@@ -14,29 +14,212 @@ a 2-sum two and two.
 The answer no comes without evidence. But a totally unimodular matrix stays so without a line: so lines are left out as long as
 the rest is refuted, and what is left in the end is square, and minimal. On the way,
 
-    with few rows or columns, the first failure of Camion's criterion is minimal                                          (5)
-    a chordless cycle with a wrong sum is minimal                                                                         (6)
+    with few rows or columns, the first failure of Camion's criterion is minimal                                          (8)
+    a chordless cycle with a wrong sum is minimal                                                                         (9)
+
+The least minor that keeps a matrix from falling apart into networks is [[1, 1], [1, -1]] or R12. Call a matrix *easy* if
+reductions, blocks and 2-sums take it apart into network matrices, transposes of network matrices, and matrices of R10 (in the
+field of three elements, see `proofs_checks.total_unimodularity.ternary`). Its minors are easy too. Of those that are not easy,
+the ones whose minors all are easy are
+
+    [[1, 1], [1, -1]], if it is not regular;   R12, if it is regular                                                      (1)
+
+(Seymour 1980: a regular matroid that is no 1- or 2-sum is graphic, cographic, R10, or has a minor R12). So: leave out
+lines of a matrix that is not easy as long as the rest is not easy; then delete elements of the basis, and contract others, by a
+pivot and leaving out the line. As minors of easy matrices are easy, trying each element once in either way is enough.   (2)
+
+The part to begin with is looked for among few lines, near to each other, then among twice as many. Then lines are left out, many
+together at first.                                                                                                       (3)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 import numpy as np
 
+from formulations.compiled import njit
 from formulations.errors import SolverFailedError
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
 from proofs_checks.params import DEFAULTS
-from proofs_checks.total_unimodularity.hard_minors import is_r10, least_hard_minor, least_part
-from proofs_checks.total_unimodularity.network_recognition import recognise_network
+from proofs_checks.total_unimodularity.network_recognition import recognise_network, tree_of
 from proofs_checks.total_unimodularity.pieces import R10, Piece, Pieces, Split, ThreeSum, TwoSum
-from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
+from proofs_checks.total_unimodularity.reductions import blocks_of, kept_lines, reduce_matrix
 from proofs_checks.total_unimodularity.signing import wrong_cycle
-from proofs_checks.total_unimodularity.sums import find_two_sum, induced_separation, parts_of, sides_of_r12, take_apart
-from proofs_checks.total_unimodularity.ternary import Ints, least_violation
+from proofs_checks.total_unimodularity.sums import (
+    find_two_sum,
+    induced_separation,
+    parts_of,
+    sides_of_r12,
+    take_apart,
+    two_sum_of_lines,
+)
+from proofs_checks.total_unimodularity.ternary import Display, Ints, Signs, least_violation
+
+
+def least_part(lines: Ints, part_of: Callable[[Ints], Ints | None], rng: np.random.Generator) -> Ints:
+    """The second half of (3): lines with a property that goes when any one of them is left out, in random order.
+
+    `part_of` says of some lines a part that has the property, None where they have not. What has a part with the property has it.
+    """
+    order, found = rng.permutation(lines), lines
+    chunk = max(1, len(order) // 2)
+    while True:
+        for first in range(0, len(order), chunk):
+            rest = np.setdiff1d(found, order[first : first + chunk])
+            if len(rest) < len(found):
+                smaller = part_of(rest)
+                found = found if smaller is None else smaller
+        order = order[np.isin(order, found)]
+        if chunk == 1:
+            return order
+        chunk = max(1, min(chunk, len(order)) // 2)
+
+
+@dataclass(eq=False)
+class HardMinor:
+    """(1), and how it comes out of the matrix."""
+
+    display: Display  # the minor's entries and elements: 2 x 2, or 6 x 6.
+    # pairs of elements: the one that leaves the basis, the one that enters it, in this order.
+    pivots: list[tuple[int, int]] = field(default_factory=list)
+
+    def displayed_in(self, entries: Signs) -> Display:
+        """The whole matrix after the pivots: the minor is a submatrix of it."""
+        whole = Display.of(entries)
+        for leaving, entering in self.pivots:
+            whole.pivot(int(np.flatnonzero(whole.rows == leaving)[0]), int(np.flatnonzero(whole.columns == entering)[0]))
+        return whole
+
+    def remove(self, element: int, *, contract: bool) -> None:
+        """(2): contract or delete an element, after a pivot if it does not stand where that is to leave out a line.
+
+        Only if what is left is not easy; of that all but a hard part is left out.
+        """
+        m = len(self.display.rows)
+        line = int(np.flatnonzero(np.concatenate([self.display.rows, self.display.columns]) == element)[0])
+        trial, pair = self.display, []
+        if (line < m) != contract:
+            entries = self.display.entries
+            i, j = (line, np.flatnonzero(entries[line])[0]) if line < m else (np.flatnonzero(entries[:, line - m])[0], line - m)
+            trial = Display(entries.copy(), self.display.rows.copy(), self.display.columns.copy())
+            pair = [(int(trial.rows[i]), int(trial.columns[j]))]
+            trial.pivot(int(i), int(j))
+            line = int(j) + m if line < m else int(i)
+        rest = np.delete(np.arange(m + len(self.display.columns)), line)
+        rows, columns = rest[rest < m], rest[rest >= m] - m
+        found = hard_part(trial.entries[np.ix_(rows, columns)])
+        if found is not None:
+            self.display = trial.part(rows[found[0]], columns[found[1]])
+            self.pivots += pair
+
+
+def least_hard_minor(entries: Signs) -> HardMinor | None:
+    """(1) of a matrix; None where it is easy."""
+    m, rng = len(entries), np.random.default_rng(0)
+
+    def part_of(lines: Ints) -> Ints | None:
+        rows, columns = lines[lines < m], lines[lines >= m] - m
+        found = hard_part(np.ascontiguousarray(entries[np.ix_(rows, columns)]))
+        return None if found is None else np.concatenate([rows[found[0]], columns[found[1]] + m])
+
+    total = sum(entries.shape)
+    pointer, across, _ = _lines(entries)
+    near = _breadth_first(pointer, across, np.ones(total, dtype=np.bool_), int(rng.integers(total)))
+    size = DEFAULTS.first_hard_part
+    while (found := part_of(np.sort(near[:size]))) is None:
+        if size >= len(near):
+            return None
+        size *= 2
+    order = least_part(found, part_of, rng)
+    lines = np.sort(order)
+    minor = HardMinor(Display.of(entries).part(lines[lines < m], lines[lines >= m] - m))
+    for element in order.tolist():
+        if element in minor.display.rows or element in minor.display.columns:
+            minor.remove(element, contract=element >= m)
+    return minor
+
+
+def hard_part(entries: Signs) -> tuple[Ints, Ints] | None:
+    """Rows and columns of a part that is not easy, and no 1- or 2-sum; None where the matrix is easy."""
+    m, n = entries.shape
+    places = [(np.arange(m), np.arange(n))]
+    while places:
+        rows, columns = places.pop()
+        part = np.ascontiguousarray(entries[np.ix_(rows, columns)])
+        pointer, across, sign = _lines(part)
+        kept = kept_lines(pointer, across, sign)
+        while kept.any():
+            inside = np.sort(_breadth_first(pointer, across, kept, np.argmax(kept)))
+            kept[inside] = False
+            r, c = inside[inside < len(rows)], inside[inside >= len(rows)] - len(rows)
+            block = np.ascontiguousarray(part[np.ix_(r, c)])
+            lines = _lines(block)
+            if has_tree(block, lines) or has_tree(block, lines, transposed=True) or is_r10(block):
+                continue
+            split = two_sum_of_lines(*lines)
+            if split is None:
+                return rows[r], columns[c]
+            places.extend((rows[r[x]], columns[c[y]]) for x, y in parts_of(split, block.shape))
+    return None
+
+
+def has_tree(entries: Signs, lines: tuple[Ints, Ints, Signs], *, transposed: bool = False) -> bool:
+    """Whether a matrix is a network matrix, or the transpose of one, from its nonzeros line by line."""
+    m, n = entries.shape
+    pointer, across, sign = lines
+    if transposed:
+        return tree_of(n, pointer[: m + 1], across[: pointer[m]] - m, sign) is not None
+    return tree_of(m, pointer[m:] - pointer[m], across[pointer[m] :], sign[pointer[m] :]) is not None
+
+
+def is_r10(entries: Signs) -> bool:
+    """Whether a matrix that is no network matrix, nor transposed, nor a 1- or 2-sum, represents R10: 5 x 5 and unimodular."""
+    return entries.shape == (5, 5) and least_violation(entries) is None
+
+
+@njit(cache=True)
+def _lines(entries):  # type: ignore[no-untyped-def]
+    """The nonzeros line by line, as `reductions.lines_of` has them."""
+    m, n = entries.shape
+    pointer = np.zeros(m + n + 1, np.int64)
+    for i in range(m):
+        for j in range(n):
+            if entries[i, j] != 0:
+                pointer[i + 1] += 1
+                pointer[m + j + 1] += 1
+    pointer = np.cumsum(pointer)
+    free = pointer[:-1].copy()
+    across, sign = np.empty(pointer[m + n], np.int64), np.empty(pointer[m + n], np.int8)
+    for i in range(m):
+        for j in range(n):
+            if entries[i, j] != 0:
+                across[free[i]], sign[free[i]] = m + j, entries[i, j]
+                across[free[m + j]], sign[free[m + j]] = i, entries[i, j]
+                free[i] += 1
+                free[m + j] += 1
+    return pointer, across, sign
+
+
+@njit(cache=True)
+def _breadth_first(pointer, across, kept, first):  # type: ignore[no-untyped-def]
+    """The lines that are joined to the first one by lines that are kept, in the order of a breadth-first search."""
+    seen = ~kept
+    order = np.empty(kept.shape[0], np.int64)
+    order[0], seen[first], last = first, True, 1
+    for place in range(kept.shape[0]):
+        if place == last:
+            break
+        x = order[place]
+        for k in range(pointer[x], pointer[x + 1]):
+            if not seen[across[k]]:
+                order[last], seen[across[k]] = across[k], True
+                last += 1
+    return order[:last]
 
 
 def decompose(matrix: SignMatrix) -> Pieces | Ints:
@@ -94,7 +277,7 @@ def _in_the_whole(lines: Ints, origin: _Origin | None) -> Ints:
 
 
 def _take(block: SignMatrix) -> tuple[Any, list[tuple[SignMatrix, Ints, Ints]]] | Ints:
-    """(1)-(4) for a reduced, connected block: what it is, and the parts of a sum with their own lines and guests.
+    """(4)-(7) for a reduced, connected block: what it is, and the parts of a sum with their own lines and guests.
 
     Or some of its lines that are not totally unimodular.
     """
@@ -102,7 +285,7 @@ def _take(block: SignMatrix) -> tuple[Any, list[tuple[SignMatrix, Ints, Ints]]] 
         network = recognise_network(block, transposed=transposed)
         if network is not None:
             return network, []
-    # R10, or a 2-sum (1)
+    # R10, or a 2-sum (4)
     entries = block.dense()
     if is_r10(entries):
         return R10(), []
@@ -110,14 +293,14 @@ def _take(block: SignMatrix) -> tuple[Any, list[tuple[SignMatrix, Ints, Ints]]] 
     if two_sum is not None:
         places, nobody = parts_of(two_sum, block.shape), np.zeros(0, dtype=np.int64)
         return two_sum, [(block.part(r, c), np.concatenate([r, c + len(entries)]), nobody) for r, c in places]
-    # (2): its least minor that is not easy; of two rows and columns, it refutes the block
+    # (5): its least minor that is not easy; of two rows and columns, it refutes the block
     hard = least_hard_minor(entries)
     if hard is None:
         raise SolverFailedError(f"{block!r} is easy, but neither network nor R10 nor a 2-sum; please report the matrix")
     involved = np.concatenate([hard.display.rows, hard.display.columns, np.ravel(hard.pivots).astype(np.int64)])
     if len(hard.display.rows) == 2:
         return involved
-    # (3): R12, whose sides separate the whole block, or (4) it is refuted
+    # (6): R12, whose sides separate the whole block, or (7) it is refuted
     sides = sides_of_r12(hard.display.entries)
     if sides is None:
         raise SolverFailedError(f"a least minor of {block!r} is neither R12 nor [[1, 1], [1, -1]]; please report the matrix")

@@ -21,10 +21,10 @@ from sklearn.tree import DecisionTreeRegressor
 
 from formulations import BrokenFileError, InvalidInputError, stored_arrays
 from formulations.instance import routing as module
-from formulations.instance.chunked_routing import ChunkedRouting
 from formulations.instance.routing import BLOCK_ROWS, Routing, as_rows, leaves_of, route, row_blocks, row_order
 from formulations.stored_arrays import scratch_array
 from prunemodels.models.forests.reading import read_forest
+from prunemodels.tables.problem import ChunkedRouting
 from tests.instances import Node, ensemble_of, random_problem, random_tree, way
 from tests.loops import looped
 

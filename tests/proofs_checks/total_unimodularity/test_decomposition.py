@@ -23,8 +23,7 @@ from proofs_checks.total_unimodularity import (
     decomposition,
 )
 from proofs_checks.total_unimodularity.decide import check_violation
-from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
-from proofs_checks.total_unimodularity.hard_minors import is_r10
+from proofs_checks.total_unimodularity.decomposition import decompose, is_r10, minimal_violation
 from proofs_checks.total_unimodularity.pieces_check import three_sum_parts
 from proofs_checks.total_unimodularity.sums import sides_of_r12
 from tests.loops import looped

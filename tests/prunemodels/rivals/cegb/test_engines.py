@@ -15,7 +15,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.routing import leaves_of
 from prunemodels.rivals.boosted_learner import Prices, settings_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
-from prunemodels.rivals.cegb.lightgbm_engine import MOST_PAIRS, penalties
+from prunemodels.rivals.cegb.estimators import MOST_PAIRS, penalties
 from prunemodels.rivals.cegb.own_engine import Settings
 from tests.prunemodels.rivals.cegb.replay import replay_of
 
