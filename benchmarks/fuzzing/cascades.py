@@ -187,12 +187,10 @@ def _wrong_on_demand(made: Case, model: Any, rng: np.random.Generator) -> Iterat
     cap = most * int(rng.integers(60)) / 60
     capped = pm.OnDemandPredictor(model, acquire=buy, max_cost=cap).run(table.index)
     within = np.array([cost <= cap for cost in result.exact_cost])
-    walk = pm.OnDemandPredictor(model, acquire=buy).start(table.index)
+    predictor = pm.OnDemandPredictor(model, acquire=buy)
+    walk = predictor.start(table.index)
     walk.run(max_total_cost=most * len(table) / 3)
-    walk.acquire = None
-    again = pickle.loads(pickle.dumps(walk))
-    again.acquire = buy
-    resumed = again.run()
+    resumed = predictor.resume(pickle.loads(pickle.dumps(walk))).run()
     costs, same = model.prediction_cost(made.X), np.array_equal
     goes_on = same(resumed.predictions, result.predictions) and same(resumed.units, result.units)
     yield from sentences(

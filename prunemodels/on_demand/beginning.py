@@ -94,6 +94,19 @@ class PipelineDecider(Decider):
         """See `Decider`."""
         return self._inner.result(**counts)
 
+    @property
+    def model_print(self) -> str:
+        """See `Decider`."""
+        return self._inner.model_print
+
+    def memory(self) -> Any:
+        """See `Decider`; features are made again."""
+        return self._inner.memory()
+
+    def go_on(self, memory: Any) -> None:
+        """See `Decider`."""
+        self._inner.go_on(memory)
+
     def reopen(self, rows: NDArray[np.int64]) -> None:
         """See `Decider`."""
         self._make_new_features()

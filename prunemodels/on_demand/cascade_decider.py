@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.tree_loss import TreeLoss
+from formulations.stored_arrays import fingerprint
 from prunemodels.on_demand.accounts import account_of
 from prunemodels.on_demand.answers import Answer, logger
 from prunemodels.on_demand.holdings import Decider, Holdings, refused_rows
@@ -100,6 +101,20 @@ class CascadeDecider(Decider):
             substituted=substituted,
             **counts,
         )
+
+    @property
+    def model_print(self) -> str:
+        """See `Decider`."""
+        plan, policy = self.purchases, self._policy
+        return fingerprint(plan.everything, plan.features, plan.item_units, policy.theta, policy.go, self._stages.stages.features)
+
+    def memory(self) -> Any:
+        """See `Decider`."""
+        return self._at, self._inputs
+
+    def go_on(self, memory: Any) -> None:
+        """See `Decider`."""
+        self._at, self._inputs = memory
 
     def _guessed(self, rows: Rows) -> RowStates:
         """For rows without an answer: the first stage's answer by the nodes that they came to, if its nodes have answers."""

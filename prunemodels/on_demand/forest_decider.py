@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.stored_arrays import fingerprint
 from prunemodels.on_demand.accounts import account_of
 from prunemodels.on_demand.deciding import Certainty, Options
 from prunemodels.on_demand.holdings import Decider, Holdings
@@ -77,6 +78,20 @@ class ForestDecider(Decider):
             trees_finished=(~split | lost).sum(axis=1),
             **counts,
         )
+
+    @property
+    def model_print(self) -> str:
+        """See `Decider`."""
+        plan, e = self._plan, self._plan.ensemble
+        return fingerprint(plan.everything, plan.features, plan.item_units, e.left, e.feature, e.threshold, e.value)
+
+    def memory(self) -> Any:
+        """See `Decider`."""
+        return self._node, self._steps, self._early, self._capped
+
+    def go_on(self, memory: Any) -> None:
+        """See `Decider`."""
+        self._node, self._steps, self._early, self._capped = memory
 
     @property
     def _trees(self) -> Trees:

@@ -71,6 +71,19 @@ class Decider(ABC):
         del request
         return given
 
+    @property
+    @abstractmethod
+    def model_print(self) -> str:
+        """A fingerprint of what decides: a walk goes on with the model with which it began."""
+
+    @abstractmethod
+    def memory(self) -> Any:
+        """What it knows of the rows beside the holdings, without the model."""
+
+    @abstractmethod
+    def go_on(self, memory: Any) -> None:
+        """Take up what another decider of this model knew of the same holdings."""
+
     def reopen(self, rows: NDArray[np.int64]) -> None:
         """Have rows go on that may have stopped without a value."""
         self.held.done[rows] = False

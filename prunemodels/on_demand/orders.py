@@ -30,11 +30,11 @@ Bundle = tuple[tuple[int, ...], tuple[int, ...]]
 class Orders:
     """Groups the rows of one walk into requests, and numbers these.
 
-    `plan`: features, items and prices. `rows`: labels of the walk's rows.
+    `plan`: features, items and prices. `rows`: labels of the walk's rows. `made`: the number of requests so far.
     """
 
     def __init__(self, plan: PurchasePlan, rows: pd.Index[Any]) -> None:
-        self._plan, self._rows, self._made, self._needs = plan, rows, 0, plan.needs
+        self._plan, self._rows, self.made, self._needs = plan, rows, 0, plan.needs
 
     def of_round(
         self,
@@ -94,7 +94,7 @@ class Orders:
         attempt: int,
     ) -> Request:
         plan, items, features = self._plan, list(items), list(features)
-        number, self._made = self._made, self._made + 1
+        number, self.made = self.made, self.made + 1
         return Request(
             tuple(plan.costs.names[m] for m in items),
             tuple(plan.names[f] for f in features),

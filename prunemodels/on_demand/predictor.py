@@ -179,6 +179,33 @@ class OnDemandPredictor:
         return walk
 
     @checked
+    def resume(self, walk: Walk) -> Walk:
+        """Give a walk that was pickled its model and `acquire` again: it goes on from where it was.
+
+        A pickled walk has a few kilobytes a row, without the model. The model may come from a file.
+
+        Raises
+        ------
+        InvalidInputError
+            for a walk that began with another model or other prices, and for one that was not pickled.
+
+        Examples
+        --------
+        >>> import pickle
+        >>> import prunemodels as pm
+        >>> from prunemodels.example import X_test, costs, forest
+        >>> predictor = pm.OnDemandPredictor(forest, costs)
+        >>> walk = predictor.start(X_test.index[:1])
+        >>> requests = walk.next_requests()
+        >>> again = predictor.resume(pickle.loads(pickle.dumps(walk)))
+        >>> for request in requests:
+        ...     again.take(request, X_test.loc[request.rows, list(request.features)])
+        ...
+        """
+        walk._go_on(self._plan, self._decider, self.acquire)
+        return walk
+
+    @checked
     def run(self, rows: Any, *, known: Any = None, max_total_cost: Price | None = None) -> OnDemandResult:
         """Predictions with their costs and purchases; arguments as `start` and ``Walk.run``.
 

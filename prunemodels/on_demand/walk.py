@@ -32,7 +32,7 @@ from prunemodels.on_demand.accounts import Spending
 from prunemodels.on_demand.answers import Answer, Refused, logger, read
 from prunemodels.on_demand.holdings import Decider, Holdings
 from prunemodels.on_demand.plan import MOST_UNITS, PurchasePlan
-from prunemodels.on_demand.request import NEVER, AcquisitionFailedError, InterruptedAcquisitionError, Request
+from prunemodels.on_demand.request import NEVER, Acquire, AcquisitionFailedError, InterruptedAcquisitionError, Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
 from prunemodels.on_demand.transport import Start, ask_in_turn, ask_together
@@ -41,8 +41,9 @@ from prunemodels.on_demand.transport import Start, ask_in_turn, ask_together
 class Walk:
     """Rows between their first request and their predictions; made by `OnDemandPredictor.start`.
 
-    A walk that failed, was interrupted or cancelled keeps what was delivered: `run` or `run_async` goes on. It can be pickled if
-    `acquire` can.
+    A walk that failed, was interrupted or cancelled keeps what was delivered: `run` or `run_async` goes on. Pickled, it holds
+    what its rows know and have paid, and where they are, but neither the model nor `acquire`: ``predictor.resume(walk)`` brings
+    both.
 
     Parameters
     ----------
@@ -91,10 +92,11 @@ class Walk:
         self.acquire, self.rows, known, asking = start
         self.rounds = self.requests = 0
         cap = None if asking.max_cost is None else min(int(asking.max_cost / plan.unit), MOST_UNITS)
-        self._purchases, self._asking = plan, asking
+        self._asking = asking
         self._held = Holdings.at_start(plan, self.rows, known, cap)
-        self._decider = decider(self._held)
+        self._decider: Decider | None = decider(self._held)
         self._orders = self._decider.orders(plan, self.rows)
+        self._memory: tuple[str, int, Any] = ("", 0, None)
         self._arrived: list[tuple[Request, Answer, list[Request]]] = []
         self._open: dict[int, Request] = {}
         self._unavailable: dict[int, Request] = {}
@@ -106,12 +108,41 @@ class Walk:
         self._running, self._changing = threading.Lock(), threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the locks, which belong to this process."""
-        return {name: value for name, value in vars(self).items() if name not in ("_running", "_changing")}
+        """All but the model, which the predictor has, and the locks, which belong to this process."""
+        here = ("_running", "_changing", "acquire", "_decider", "_orders", "_memory")
+        decider, memory = self._decider, self._memory
+        if decider is not None:
+            memory = (decider.model_print, self._orders.made, decider.memory())
+        return {name: value for name, value in vars(self).items() if name not in here} | {"_memory": memory}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        self.acquire = self._decider = None
         self._make_locks()
+
+    def _go_on(self, plan: PurchasePlan, decider: Callable[[Holdings], Decider], acquire: Acquire | None) -> None:
+        """Go on with the model with which the walk began."""
+        if self._decider is not None:
+            raise InvalidInputError("this walk has its model; only one that was pickled is resumed")
+        found, (model, made, memory) = decider(self._held), self._memory
+        if found.model_print != model:
+            raise InvalidInputError(
+                "this walk began with another model, or with other prices; resume it with the predictor that made it"
+            )
+        found.go_on(memory)
+        self._orders = found.orders(plan, self.rows)
+        self._orders.made, self.acquire, self._decider = made, acquire, found
+
+    @property
+    def _plan(self) -> PurchasePlan:
+        return self._deciding.purchases
+
+    @property
+    def _deciding(self) -> Decider:
+        """What decides for the rows."""
+        if self._decider is None:
+            raise InvalidInputError("this walk was pickled, which leaves its model behind; predictor.resume(walk) brings it back")
+        return self._decider
 
     @contextmanager
     def _single_run(self) -> Iterator[None]:
@@ -128,7 +159,7 @@ class Walk:
         """What is known now; of a walk that was broken off, what was bought, and the best guess."""
         with self._changing:
             self._settle()
-            return self._decider.result(rounds=self.rounds, requests=self.requests, refused=self.refused)
+            return self._deciding.result(rounds=self.rounds, requests=self.requests, refused=self.refused)
 
     @checked
     def note(self, event: str, request: Request, told: str = "") -> None:
@@ -180,7 +211,7 @@ class Walk:
         """
         try:
             with self._single_run():
-                spending = Spending(self._purchases, self._held.paid_by, max_total_cost)
+                spending = Spending(self._plan, self._held.paid_by, max_total_cost)
                 while (requests := self._next()) and ask_in_turn(self, requests, spending):
                     pass
         except KeyboardInterrupt as error:
@@ -212,7 +243,7 @@ class Walk:
         ``asyncio.run`` is such a cancellation.
         """
         with self._single_run():
-            spending = Spending(self._purchases, self._held.paid_by, max_total_cost)
+            spending = Spending(self._plan, self._held.paid_by, max_total_cost)
             while (requests := self._next()) and await ask_together(self, requests, limit, spending):
                 pass
         return self.result()
@@ -261,7 +292,7 @@ class Walk:
             chosen = np.full(len(self.rows), -1, dtype=np.int64)
             rows, one = self._waiting(one_feature=True)
             if rows.size:
-                chosen[rows] = self._purchases.features[np.argmax(one, axis=1)]
+                chosen[rows] = self._plan.features[np.argmax(one, axis=1)]
             return chosen
 
     def _never_buy(self, lost: NDArray[np.bool_]) -> None:
@@ -270,16 +301,16 @@ class Walk:
 
     def _bought_before(self, lost: NDArray[np.bool_]) -> None:
         """Count the known features as bought: what they share with others is paid. `lost`, shape (n, F), cannot be had."""
-        self._held.paid_by[(self._held.status == KNOWN) @ self._purchases.needs] = 0
+        self._held.paid_by[(self._held.status == KNOWN) @ self._plan.needs] = 0
         self._never_buy(lost)
 
     def _waiting(self, one_feature: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The rows that wait for something, and what for: all that they are certain to need, or one feature each."""
         rows = np.flatnonzero(~self._held.done)
-        wanted = self._decider.look_ahead(rows)
+        wanted = self._deciding.look_ahead(rows)
         waits = wanted.any(axis=1)
         rows, wanted = rows[waits], wanted[waits]
-        return rows, self._decider.choose(rows, wanted) if one_feature and rows.size else wanted
+        return rows, self._deciding.choose(rows, wanted) if one_feature and rows.size else wanted
 
     def _next(self, one_feature: bool = False) -> list[Request]:
         """The requests of the round that is under way, or of the next one."""
@@ -289,7 +320,7 @@ class Walk:
             if rows.size:
                 self.rounds += 1
                 paid = self._held.paid_by != NEVER
-                unknown = (self._held.status[rows] == UNKNOWN) & self._decider.usual
+                unknown = (self._held.status[rows] == UNKNOWN) & self._deciding.usual
                 made = self._orders.of_round(wanted, unknown, rows, paid, self._asking.max_rows)
                 self._open = {request.number: request for request in made}
         return list(self._open.values())
@@ -324,7 +355,7 @@ class Walk:
         if made is None or made.features != request.features or not made.rows.equals(request.rows):
             raise InvalidInputError(f"{request} is not open in this walk; take every request of next_requests once")
         try:
-            given = self._decider.judged(request, read(answer, request, self._purchases.dtype, self._purchases.columns))
+            given = self._deciding.judged(request, read(answer, request, self._plan.dtype, self._plan.columns))
         except InvalidInputError as error:
             self.note("refused", request, str(error))
             raise AcquisitionFailedError(f"the answer to {request} is refused: {error}", request, self) from error
@@ -351,19 +382,19 @@ class Walk:
 
     def _take_late(self, request: Request, given: Answer) -> None:
         """Enter the values that could not be had before."""
-        where = np.ix_(request.positions, np.searchsorted(self._purchases.features, request.columns))
+        where = np.ix_(request.positions, np.searchsorted(self._plan.features, request.columns))
         late = given.had & (self._held.status[where] == LOST)
         if late.any():
             self._arrived.append((request, Answer(given.values, late, late), []))
             self._settle()
-            self._decider.reopen(request.positions[late.any(axis=1)])
+            self._deciding.reopen(request.positions[late.any(axis=1)])
 
     def _settle(self) -> None:
         """Enter the answers that arrived. Entering one twice, after an interruption, changes nothing."""
         while self._arrived:
             request, given, rest = self._arrived[0]
-            where = np.ix_(request.positions, np.searchsorted(self._purchases.features, request.columns))
-            pays = given.had @ self._purchases.needs[where[1].ravel()]
+            where = np.ix_(request.positions, np.searchsorted(self._plan.features, request.columns))
+            pays = given.had @ self._plan.needs[where[1].ravel()]
             paid_by = self._held.paid_by[request.positions]
             self._held.paid_by[request.positions] = np.where(pays, np.minimum(paid_by, request.number), paid_by)
             self._held.cells[where] = np.where(given.came, given.values, self._held.cells[where])

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
 
+from formulations.errors import InvalidInputError
 from prunemodels.on_demand import from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from prunemodels.on_demand.request import AcquisitionFailedError
@@ -43,8 +46,7 @@ def broken(predictor: Any, spy: Spy, rng: np.random.Generator) -> Any:
         try:
             walk.run()
         except AcquisitionFailedError as error:
-            walk = pickle.loads(pickle.dumps(error.walk))
-            walk.acquire = spy
+            walk = predictor.resume(pickle.loads(pickle.dumps(error.walk)))
     return walk.run()  # again: nothing is left to do
 
 
@@ -140,3 +142,33 @@ def test_a_fitted_cascade(kind: Any) -> None:
     assert_same(small, expected)
     assert small.bought == expected.bought
     assert small.requests >= expected.requests
+
+
+@pytest.mark.parametrize("kind", ["forest", "sets"])
+def test_a_waiting_walk_is_small_and_needs_its_model(kind: str) -> None:
+    """One row, pickled after its first answer, has less than 8 kB, of a model of ten times that; another model is refused."""
+    if kind == "forest":
+        X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        model: Any = RandomForestClassifier(40, random_state=0).fit(X, y)
+        other: Any = RandomForestClassifier(40, random_state=1).fit(X, y)
+    else:
+        X, model = case("sets").X, case("sets").cascade.at_row(0)
+        other = model.at_row(1)
+    costs = 1 if kind == "forest" else None
+    predictor = OnDemandPredictor(model, costs, from_table(X), early_stopping=kind == "forest")
+    walk = predictor.start(X.index[:1])
+    for request in walk.next_requests(one_feature=True):
+        walk.take(request, X.loc[request.rows, list(request.features)])
+    content = pickle.dumps(walk)
+    assert len(content) < 8_000 < len(pickle.dumps(model)) / 10
+    waiting = pickle.loads(content)
+    for door in (waiting.run, waiting.result, waiting.next_requests):
+        with pytest.raises(InvalidInputError, match=r"predictor.resume\(walk\) brings it back"):
+            door()
+    again = pickle.loads(pickle.dumps(waiting))
+    with pytest.raises(InvalidInputError, match="began with another model"):
+        OnDemandPredictor(other, costs, early_stopping=kind == "forest").resume(waiting)
+    result = predictor.resume(again).run()
+    assert_same(result, predictor.run(X.index[:1]), "bought", "finished")
+    with pytest.raises(InvalidInputError, match="has its model"):
+        predictor.resume(again)
