@@ -24,11 +24,6 @@ from solvers.price_sharing import price_sharing
 from solvers.price_sharing.params import SharingParams
 
 
-def predicted_seconds(n_arcs: int, n_splits: int, params: SharingParams = SharingParams()) -> tuple[float, float]:
-    """(1) and (2): seconds of `min_cut` and of `price_sharing` on an instance with so many usage arcs and splits."""
-    return params.cut_seconds(n_arcs, n_splits), params.full_rounds * params.round_seconds(n_arcs, n_splits)
-
-
 @checked
 def optimal_pruning(
     problem: PruningProblem,
@@ -66,7 +61,7 @@ def optimal_pruning(
         on Ctrl-C.
     """
     check_argument("params", params, SharingParams)  # the engines check the rest
-    cut, sharing = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits, params)
+    cut, sharing = params.predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
     faster = cut > sharing and problem.n_usage_arcs > params.small_core
     if faster or params.cut_time_margin * cut > time_limit:
         solution = price_sharing(problem, lam, time_limit=time_limit, ties=ties, params=params)

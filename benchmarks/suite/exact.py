@@ -27,8 +27,8 @@ from formulations.instance.papers import two_trees
 from formulations.programs.matrix import MATRICES
 from proofs_checks import check_network_matrix, check_path, check_solution, formulation_network, read_matrix
 from solvers import min_cut, price_sharing
-from solvers.automatic import predicted_seconds
 from solvers.price_sharing import loop
+from solvers.price_sharing.params import SharingParams
 
 EDGES, OTHERS = 6, 12  # the longest edges of the hull beside which lambdas are hard, and the number of other lambdas
 ROWS = (150, 1_500, 15_000)  # cost rows at which the two exact engines are compared
@@ -120,7 +120,7 @@ def measure_sizes(data: str, setting: Setting) -> Found:
     lam: Lam
     for n in (20, 100) if setting.quick else ROWS:
         name, problem = instance(data, setting, n)
-        cut, sharing = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
+        cut, sharing = SharingParams().predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
         figures.append(Figure(name, "price_sharing / min_cut, predicted", sharing / cut))
         shares = (0.85, 0.5, 0.15)
         for share, lam in zip(shares, middles(pm.pruning_path(problem, certificate=False), shares), strict=True):

@@ -184,7 +184,9 @@ def prune_forest(
 
 def _finished(result: PrunedForest, y: Any, groups: Any, *, cut_vote: bool) -> PrunedForest:
     """The result with the groups of its examples, and with its vote cut anew where that is asked for and helps."""
-    cut = cut_of_forest(result.problem, result.estimator, y, groups) if cut_vote else None
+    if not cut_vote:
+        return replace(result, groups=groups)
+    cut = cut_of_forest(result.problem, result.estimator, y, groups)
     return replace(result, groups=groups, cut=cut, estimator=with_cut(result.estimator, cut))
 
 

@@ -62,6 +62,10 @@ class SharingParams:
         """What a round takes, about."""
         return self.round_arc * n_arcs + self.round_split * n_splits
 
+    def predicted_seconds(self, n_arcs: int, n_splits: int) -> tuple[float, float]:
+        """What a cut of a whole instance and price sharing take, about: (1) and (2) of `solvers.automatic`."""
+        return self.cut_seconds(n_arcs, n_splits), self.full_rounds * self.round_seconds(n_arcs, n_splits)
+
 
 @dataclass(frozen=True)
 class ClusterParams:

@@ -55,7 +55,6 @@ from formulations.errors import CapacityOverflowError
 from formulations.instance.problem import Core, PruningProblem
 from formulations.instance.routing import features_of
 from formulations.stored_arrays import too_large
-from solvers.automatic import predicted_seconds
 from solvers.closures.cut import best_closure, cut_seconds
 from solvers.closures.subproblem import OpenPart, open_part
 from solvers.closures.tree_pass import best_tree_closures
@@ -330,7 +329,7 @@ def improve(path: PruningPath, best: BestPruning, relaxation: LP1Relaxation, eff
 def _offer_rounded(search: _BracketSearch, path: PruningPath, budget: Fraction, limit: float) -> None:
     """Offer LP1's rounded optimum, unless its cut may take most of the limit."""
     part = search.first_bracket.part
-    seconds, _ = predicted_seconds(part.tail.size, part.nodes.size)
+    seconds, _ = SharingParams().predicted_seconds(part.tail.size, part.nodes.size)
     if SharingParams.cut_time_margin * seconds > limit:
         return
     pruning = rounded(relaxed_optimum(path, budget)).pruning

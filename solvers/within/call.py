@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -237,9 +236,10 @@ class LimitedCall:
         search = Search(window, best, self.effort, first_lam)
         self.stopped = StopReason.CONVERGED
         try:
-            with GapProgress(shown=bool(self.progress)) as bar:
+            words = "branch and bound: {desc}, {n:,} nodes, {elapsed}"
+            with tqdm(bar_format=words, file=sys.stderr, leave=False, disable=not self.progress, delay=1) as bar:
                 for _ in search.run():
-                    bar.show(search, window.goal(roots - found.bound))
+                    show_gap(bar, search, window.goal(roots - found.bound))
         except KeyboardInterrupt:
             self.stopped = StopReason.INTERRUPTED
         except CapacityOverflowError:  # a bound of such a part is out of reach; what was found and proven before it stays
@@ -340,27 +340,9 @@ def renumbered(proof: SearchProof, k: int) -> SearchProof:
     return SearchProof(tuple(map(renumbered_step, proof.steps)), window)
 
 
-class GapProgress:
-    """Shows nodes, open nodes and the gap as a share of the gain, after the first second; silent unless `shown`."""
-
-    def __init__(self, *, shown: bool) -> None:
-        self._bar = tqdm(
-            bar_format="branch and bound: {desc}, {n:,} nodes, {elapsed}",
-            file=sys.stderr,
-            leave=False,
-            disable=not shown,
-            delay=1,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._bar.close()
-
-    def show(self, search: Search, relaxed: int) -> None:
-        """Update the line after a node; `relaxed` is the largest gain that the relaxation allows."""
-        bound = relaxed if search.bound is None else min(relaxed, search.bound)
-        gap = (bound - search.goal) / max(1, bound)
-        self._bar.set_description_str(f"gap {100 * gap:.4f} % of the gain, {len(search.open):,} open", refresh=False)
-        self._bar.update(1)
+def show_gap(bar: tqdm[NoReturn], search: Search, relaxed: int) -> None:
+    """Show nodes, open nodes and the gap as a share of the gain; `relaxed` is the largest gain that the relaxation allows."""
+    bound = relaxed if search.bound is None else min(relaxed, search.bound)
+    gap = (bound - search.goal) / max(1, bound)
+    bar.set_description_str(f"gap {100 * gap:.4f} % of the gain, {len(search.open):,} open", refresh=False)
+    bar.update(1)

@@ -21,7 +21,6 @@ from scipy import sparse
 
 from formulations.answers.solution import SharedPrices
 from formulations.programs.limit_rows import LimitRows
-from solvers.automatic import predicted_seconds
 from solvers.closures.integer_objective import Grid, IntegerObjective, on_grid
 from solvers.closures.min_cut import closure_at
 from solvers.closures.tree_pass import climb
@@ -62,7 +61,7 @@ class LagrangianOracle:
         self.margin = (32 + len(rows.rows) + largest_group) * 2.0**-52
         self.roots = rows.problem.roots_error
         self._by_example = rows.counted[0].size
-        cut, sharing = predicted_seconds(self.problem.n_usage_arcs, self.problem.ensemble.n_splits)
+        cut, sharing = SharingParams().predicted_seconds(self.problem.n_usage_arcs, self.problem.ensemble.n_splits)
         self.shares_prices = cut > sharing and self.problem.n_usage_arcs > SharingParams.small_core
         self.work = max(params.per_closure, sharing if self.shares_prices else cut)  # of a closure, as `Effort` counts it
         self.scores: Scores | None = None

@@ -18,7 +18,7 @@ from formulations import long_steps
 from formulations.answers.solution import ItemDuals, SharedPrices, Status
 from formulations.instance.papers import two_trees
 from prunemodels.example import X_valid, forest, y_valid
-from solvers.automatic import optimal_pruning, predicted_seconds
+from solvers.automatic import optimal_pruning
 from solvers.closures.min_cut import min_cut
 from solvers.engine import check_versions
 from solvers.price_sharing.params import SharingParams
@@ -43,7 +43,7 @@ def test_both_engines_give_the_same_extreme_optimum(seed: int, ties: str) -> Non
 def test_a_cut_is_taken_only_well_within_the_time_limit() -> None:
     """A cut cannot be stopped, so under a limit that it could break the engine is the one that looks at the clock."""
     problem = two_trees()
-    cut, _ = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
+    cut, _ = SharingParams().predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
     for limit, certificate in ((math.inf, ItemDuals), (4.001 * cut, ItemDuals), (3.999 * cut, SharedPrices)):
         assert isinstance(optimal_pruning(problem, 0.1, time_limit=limit).certificate, certificate)
     stopped = optimal_pruning(problem, 0.1, time_limit=0.0)
@@ -55,9 +55,9 @@ def test_the_choice_is_explained_beside_the_engine_s_own_figures() -> None:
 
     Of a million usage arcs and ten thousand splits: 0.55 + 0.009 s; 55 rounds of 1.5 + 0.26 ms.
     """
-    assert predicted_seconds(1_000_000, 10_000) == pytest.approx((0.559, 0.0968))
+    assert SharingParams().predicted_seconds(1_000_000, 10_000) == pytest.approx((0.559, 0.0968))
     solution = optimal_pruning(two_trees(), 0.2)
-    cut, sharing = predicted_seconds(solution.problem.n_usage_arcs, solution.problem.ensemble.n_splits)
+    cut, sharing = SharingParams().predicted_seconds(solution.problem.n_usage_arcs, solution.problem.ensemble.n_splits)
     assert solution.method == "min_cut"
     assert solution.stats["min_cut_seconds_predicted"] == cut
     assert solution.stats["price_sharing_seconds_predicted"] == sharing
