@@ -31,7 +31,6 @@ import prunemodels as pm
 from benchmarks.fuzzing import mutations, references
 from benchmarks.fuzzing.child import run_in_child
 from benchmarks.fuzzing.mutations import Mutation
-from formulations.checkpoints import Checkpoint
 from formulations.instance.price_tables import items_from_table
 from formulations.programs.files import write_program
 from formulations.programs.linear_program import Block, LinearProgram, Names
@@ -39,7 +38,6 @@ from proofs_checks import check_total_unimodularity
 from proofs_checks.matrices.network_matrix import check_network_matrix, paths_in_tree
 from proofs_checks.matrices.sign_matrix import read_matrix
 from prunemodels.cascades.cascade_files import load_cascade, save_cascade
-from prunemodels.cascades.elimination import log_sets, logged_sets
 from prunemodels.command_line.cli import main
 from prunemodels.data_files import read_table, take_column, take_features
 from prunemodels.files.forests import load_forest
@@ -345,15 +343,6 @@ def _wrong_value(content: bytes, answer: Any) -> str | None:
     return "a wrong value with status optimal" if status.lower().endswith("optimal") and not is_right else None
 
 
-def _set_logs() -> tuple[bytes, ...]:
-    sets = [np.isin(range(4), items) for items in ([0, 1, 2, 3], [0, 2], [2])]
-    return (written(".sets", lambda place: log_sets(Checkpoint(place, "f"), sets)),)
-
-
-def _read_sets(place: Path) -> Any:
-    return [np.flatnonzero(mask).tolist() for mask in logged_sets(Checkpoint(place, "f"), 4)]
-
-
 # Tables
 
 
@@ -488,7 +477,6 @@ READERS: dict[str, Reader] = {
         ARCHIVE,
         _wrong_value,
     ),
-    "log of item sets": Reader(".sets", _set_logs, _read_sets, ARCHIVE),
     "table of a path": Reader(".csv", lambda: (_forest_folder()["path.csv"],), _check_path_table, TEXT, _wrong_path_table),
     "table of costs": Reader(".csv", _cost_tables, _read_costs, TEXT, _wrong_costs),
     "table of data": Reader(".csv", _data_tables, _read_data, TEXT, _wrong_data),

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from formulations.checkpoints import Checkpoint
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
-from formulations.stored_arrays import fingerprint
 from prunemodels.cascades.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable
 from prunemodels.cascades.chains import all_sets, best_orders, with_regions
 from prunemodels.cascades.elimination import ItemSet, SetSearch, eliminate, grow, mean_loss
@@ -31,6 +28,7 @@ from prunemodels.cascades.fitting import (
     judged_fold,
     progress_bar,
 )
+from prunemodels.cascades.kept_stages import keeping
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import class_numbers
@@ -163,7 +161,8 @@ class _BudgetCascade(Cascade):
         among which they then choose.
         """
         items, classes = training.items, training.classes
-        search = SetSearch([judged_fold(model, a, b, classes, self._seed) for a, b in parts], items, classes, training.by)
+        keep = keeping(training.kept, "sets", model, items, training.by)
+        search = SetSearch([judged_fold(model, a, b, classes, self._seed) for a, b in parts], items, classes, training.by, keep)
         each = row_prices(items)
         # What is too dear for a row would hide others.
         start = np.logical_or.reduce([needed for needed in search.needs if self._allows(float(each[needed].sum()))])
@@ -172,9 +171,7 @@ class _BudgetCascade(Cascade):
             def advance(dropped: int) -> None:
                 bar.update(dropped)
 
-            log = self._log(parts, items, model, (training.by, start))
-            with nullcontext() if log is None else log.one_writer():
-                found = eliminate(search, self._seed, advance, log, start)
+            found = eliminate(search, self._seed, advance, start)
         grown = [grow(search, found, dearest, self._allows) for dearest in _price_limits(items)]
         every = {s.items.tobytes(): s for s in (*found, *(s for some in grown for s in some))}
         self.item_sets_ = _listed(every.values(), items)
@@ -207,12 +204,17 @@ class _BudgetCascade(Cascade):
         """The models by held-out loss on all columns of the first part, the best first; the forest, which is slow, stays last."""
         if len(models) == 1:
             return tuple(models)
-        loss = []
-        for model in models[:3]:
+
+        def order() -> list[int]:
+            return [int(k) for k in np.argsort([loss(model) for model in models[:3]], kind="stable")]
+
+        def loss(model: Any) -> float:
             part = judged_fold(model, *parts[0], training.classes, training.seed)
             predicted = predictions_of(part.train(np.arange(self.n_features_in_)), part.held_out.X, training.classes)
-            loss.append(mean_loss(predicted, part.held_out.y, part.held_out.weights, training.by))
-        return (*(models[k] for k in np.argsort(loss, kind="stable")), *models[3:])
+            return mean_loss(predicted, part.held_out.y, part.held_out.weights, training.by)
+
+        ranked = keeping(training.kept, "ranked", list(models), training.by)("ranked", order)
+        return (*(models[k] for k in ranked), *models[3:])
 
     def _teams(
         self, part: tuple[Sample, Sample], training: Training, models: Sequence[Any], sets: Sequence[ItemSet]
@@ -225,17 +227,18 @@ class _BudgetCascade(Cascade):
         place = np.argsort([float(training.items.price[s.items].sum()) for s in sets], kind="stable")
         place = place[[bool(sets[k].features.size) for k in place]]
         tried = np.unique(np.round(np.array(PARAMS.compared_sets) * (len(place) - 1)).astype(int))
-        teams = [self._team(part, training, models, sets[place[k]].features) for k in tried]
+        keep, columns = keeping(training.kept, "teams", list(models), training.by), [sets[place[k]].features for k in tried]
+        teams = [keep(some, partial(self._team, part, training, models, some)) for some in columns]
         nearest = np.abs(np.arange(len(place))[:, None] - tried).argmin(axis=1)
         found: list[tuple[Any, ...]] = [()] * len(sets)
         for k, at in zip(place.tolist(), nearest.tolist(), strict=True):
-            found[k] = teams[at]
+            found[k] = tuple(models[m] for m in teams[at])
         return found
 
     def _team(
         self, part: tuple[Sample, Sample], training: Training, models: Sequence[Any], columns: NDArray[np.int64]
-    ) -> tuple[Any, ...]:
-        """The kinds of models whose mean loses least on some columns, the best first: each lowers the loss."""
+    ) -> list[int]:
+        """Places of the kinds of models whose mean loses least on some columns, the best first: each lowers the loss."""
         folds = [judged_fold(model, *part, training.classes, training.seed) for model in models]
         held_out = folds[0].held_out
         X = columns_of(held_out.X, columns)
@@ -250,15 +253,7 @@ class _BudgetCascade(Cascade):
             if loss([*team, best]) >= loss(team):
                 break
             team.append(best)
-        return tuple(models[m] for m in team)
-
-    def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems, model: Any, goal: Any) -> Checkpoint | None:
-        """The file that stores the search; None without a checkpoint."""
-        if self.checkpoint is None:
-            return None
-        seen = [(sample.X, sample.y, sample.weight) for pair in parts for sample in pair]
-        settings = (type(model), model.get_params(), self._seed, *goal)
-        return Checkpoint(Path(self.checkpoint), fingerprint(seen, items, settings))
+        return team
 
 
 class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
@@ -312,9 +307,9 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     n_jobs
         number of stages that are fitted at the same time.
     checkpoint
-        a file that stores the search for sets; fitted stages are kept beside it, in the folder ``checkpoint.stages``, as pickles:
-        name a place that only you write to. A fit that was interrupted continues from there if it is called again with the same
-        examples and settings, and gives the same object. This needs an int as `random_state`. Both stay after the fit.
+        a folder for what was found, the search for sets, the kinds of models and the fitted stages, as pickles: name one that
+        only you write to. A fit that was interrupted continues from there if it is called again with the same examples and
+        settings, and gives the same object. This needs an int as `random_state`. The folder stays after the fit.
     random_state
         for divisions and shuffling, and for an estimator that has none of its own.
     verbose

@@ -197,8 +197,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
                 "rows, and find nothing that it can use; give an int as random_state"
             )
         models = [(type(model), model.get_params()) for model in self._estimators()]
-        kept = KeptStages.beside(Path(place), sample, held_out, classes, seed, models)
-        return kept, f"the same call goes on from {place} and {kept.folder}"
+        return KeptStages.of(Path(place), sample, held_out, classes, seed, models), f"the same call goes on from {place}"
 
     def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
         """Fit the stages; the sequences of them that policies are learned for."""

@@ -41,6 +41,7 @@ from formulations.instance.routing import n_examples
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.elimination import ItemSet, SetSearch, eliminate
 from prunemodels.cascades.fitting import Judged, StagePlan, Training, chain_of, fit_models, judged_fold
+from prunemodels.cascades.kept_stages import keeping
 from prunemodels.cascades.learning import judged_losses
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.forests.labels import class_numbers
@@ -227,6 +228,7 @@ def _sets_of(
     train, held_out = rows
     some = train.take(np.random.RandomState(seed).permutation(len(train))[: PARAMS.searched_rows])
     part = judged_fold(model, some, held_out, training.classes, seed)
-    found = eliminate(SetSearch([part], free, training.classes, training.by), seed, lambda _: None, start=start)
+    keep = keeping(training.kept, "region", model, free, training.by, train.place, held_out.place)
+    found = eliminate(SetSearch([part], free, training.classes, training.by, keep), seed, lambda _: None, start=start)
     cost = np.array([float(items.price[s.items].sum()) for s in found])  # falling, down to what the fork has bought
     return [found[int(np.flatnonzero(cost <= limit * (1 + STAGE_PARAMS.rounding))[0])] for limit in limits]

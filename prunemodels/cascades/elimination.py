@@ -7,13 +7,14 @@ From all items down to none, with the held-out loss L(I) of models that read the
 Features that need a dropped item go with it, and items that no remaining feature needs go too. While many items remain, the
 difference in (1) is estimated by shuffling the columns that need m, and several items go at once. Later it is measured by
 training again without m, for the items that matter least by shuffling. Items without a price stay: they are read from the start.
-The sets found are logged in a checkpoint, the largest first.
+Losses of sets and steps are kept in the folder of a checkpoint, if there is one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,29 +22,15 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from formulations.checkpoints import Checkpoint
 from formulations.instance.cost_items import CostItems
 from formulations.instance.tree_loss import TreeLoss
-from formulations.stored_arrays import stored_array, whole_number
+from prunemodels.cascades.kept_stages import Keep, keeping
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.labelled_samples import Sample
 from prunemodels.stages.judging import WRONG, fitting_loss
 from prunemodels.stages.set_stages import columns_of, predictions_of, row_prices
 
-
-def logged_sets(log: Checkpoint, n_items: int) -> list[NDArray[np.bool_]]:
-    """The sets that were found, bool of shape (n_items,) each; none where there is no file."""
-    with log.stored() as stored:
-        if stored is None:
-            return []
-        count = whole_number(stored.figures["sets"], "sets", n_items + 1)
-        return list(stored_array(stored.arrays["items"], "items", "b", count * n_items).reshape(count, n_items))
-
-
-def log_sets(log: Checkpoint, sets: Sequence[NDArray[np.bool_]]) -> None:
-    """Write the sets, all of them or none."""
-    log.save({"items": np.concatenate(sets)}, sets=len(sets))
-
+NOWHERE = keeping(None)
 
 Trainer = Callable[[NDArray[np.int64]], Any]
 """Columns -> a model fitted on them."""
@@ -70,24 +57,20 @@ def eliminate(
     search: SetSearch,
     seed: int,
     advance: Callable[[int], None],
-    log: Checkpoint | None = None,
     start: NDArray[np.bool_] | None = None,
 ) -> list[ItemSet]:
     """Nested sets, the largest first, down to what is free; the last may have no features.
 
     `search`: the rows, and what is known of sets. `seed`: of the shuffling; each step has its own random numbers, so a resumed
-    search finds what an unbroken one would have found. `advance`: called with the number of items that were dropped. `log`: where
-    the sets are kept, so that the search can go on after it was stopped. `start`: shape (M,): the first set. Default: all items.
+    search finds what an unbroken one would have found. `advance`: called with the number of items that were dropped. `start`:
+    shape (M,): the first set. Default: all items.
     """
     items = search.items
-    known = [] if log is None else logged_sets(log, items.n_items)
     found = [search.measured(search.useful(np.ones(items.n_items, dtype=bool) if start is None else start))]
     while search.priced(kept := found[-1].items).size:
-        step = len(found)
-        smaller = known[step] if step < len(known) else search.smaller(kept, found[-1].loss, np.random.RandomState([seed, step]))
+        step, loss = len(found), found[-1].loss
+        smaller = search.keep(("smaller", step, kept), partial(search.smaller, kept, loss, np.random.RandomState([seed, step])))
         found.append(search.measured(smaller))
-        if log is not None and step >= len(known):
-            log_sets(log, [s.items for s in found])
         advance(int(kept.sum()) - int(smaller.sum()))
     return found
 
@@ -143,10 +126,18 @@ class SetSearch:
     """The rows by which sets are judged, and the losses of those that were.
 
     `parts`: at least one; of many the first three are taken. `items`: prices of all columns. `classes`: the labels, for
-    classification. `by`: what predictions are judged by.
+    classification. `by`: what predictions are judged by. `keep`: where losses and steps are kept.
     """
 
-    def __init__(self, parts: Sequence[JudgedFold], items: CostItems, classes: NDArray[Any] | None, by: TreeLoss = WRONG) -> None:
+    def __init__(
+        self,
+        parts: Sequence[JudgedFold],
+        items: CostItems,
+        classes: NDArray[Any] | None,
+        by: TreeLoss = WRONG,
+        keep: Keep = NOWHERE,
+    ) -> None:
+        self.keep = keep
         self.parts, self.items, self.classes, self.by = parts[: PARAMS.most_parts], items, classes, by
         self.needs = items.needs_of(range(items.n_features))
         self.fitted: dict[bytes, tuple[Any, ...]] = {}
@@ -176,10 +167,12 @@ class SetSearch:
 
     def _judged(self, kept: NDArray[np.bool_]) -> float:
         if kept.tobytes() not in self.losses:
-            columns, models = self.features(kept), self._fit(kept)
-            losses = [self._loss(part, models[p] if models else None, columns) for p, part in enumerate(self.parts)]
-            self.losses[kept.tobytes()] = float(np.mean(losses))
+            self.losses[kept.tobytes()] = self.keep(("loss", kept), lambda: self._mean_loss(kept))
         return self.losses[kept.tobytes()]
+
+    def _mean_loss(self, kept: NDArray[np.bool_]) -> float:
+        columns, models = self.features(kept), self._fit(kept)
+        return float(np.mean([self._loss(part, models[p] if models else None, columns) for p, part in enumerate(self.parts)]))
 
     def _fit(self, kept: NDArray[np.bool_]) -> tuple[Any, ...]:
         """The models of a set, one for each part; the last ones are kept."""

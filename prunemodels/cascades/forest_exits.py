@@ -160,7 +160,7 @@ class CascadeClassifier(CascadeClasses, _Cascade):
     n_jobs
         number of stages that are fitted at the same time.
     checkpoint
-        the folder ``checkpoint.stages`` keeps fitted stages, as of `BudgetCascadeClassifier`.
+        a folder that keeps fitted stages, as of `BudgetCascadeClassifier`.
     random_state
         for the folds, and for stages that have none of their own.
 

@@ -1,8 +1,9 @@
-"""Fitted stages in files beside a checkpoint, so that a fit that was stopped trains no stage twice.
+"""What a fit has found, in the folder of its checkpoint, so that a fit that was stopped trains no model twice.
 
-For the checkpoint ``NAME`` the folder ``NAME.stages`` holds a file for each fitted model, named by the fingerprint of its
-estimator, columns and rows, and a file ``owner`` with the fingerprint of the examples and settings. Each file is written whole or
-not at all. Models are pickles, which `joblib` reads: the folder must be one that nobody else writes.
+The folder holds a file for each fitted stage, named by the fingerprint of its estimator, columns and rows; one for each loss of a
+set and each step of the search for sets; one for each choice of kinds of models; and a file ``owner`` with the fingerprint of the
+examples and settings. Each file is written whole or not at all. They are pickles, which `joblib` reads: the folder must be one
+that nobody else writes.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from formulations.stored_arrays import fingerprint
 
 @dataclass(frozen=True)
 class KeptStages:
-    """A folder of fitted models of one fit."""
+    """The folder of one fit."""
 
     folder: Path
     owner: str  # fingerprint of the examples and settings
 
     @classmethod
-    def beside(cls, checkpoint: Path, *work: Any) -> KeptStages:
-        """The folder beside a checkpoint, for this work; models of another version of scikit-learn are other work."""
-        return cls(checkpoint.with_name(f"{checkpoint.name}.stages"), fingerprint(sklearn.__version__, *work))
+    def of(cls, checkpoint: Path, *work: Any) -> KeptStages:
+        """The folder for this work; models of another version of scikit-learn are other work."""
+        return cls(checkpoint, fingerprint(sklearn.__version__, *work))
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -61,16 +62,28 @@ class KeptStages:
             yield
 
     def fitted(self, work: Any, fit: Callable[[], Any]) -> Any:
-        """The model of this work: from its file, else fitted now and written there."""
+        """The result of this work, mostly a model: from its file, else found now and written there."""
         place = self.folder / f"{fingerprint(self.owner, work)[:32]}.joblib"
         if place.exists():
             try:
                 return joblib.load(place)
             except Exception as error:  # a damaged pickle raises almost anything
                 raise BrokenFileError(
-                    f"checkpoint: {place} cannot be read ({error}); delete it to fit this stage again"
+                    f"checkpoint: {place} cannot be read ({error}); delete it to find what it held again"
                 ) from error
         model = fit()
         with written_whole(place) as handle:
             joblib.dump(model, handle)
         return model
+
+
+Keep = Callable[[Any, Callable[[], Any]], Any]
+"""Finds the result of some work, named by its first argument, by the function, or where it was kept."""
+
+
+def keeping(kept: KeptStages | None, *of: Any) -> Keep:
+    """Keeps what belongs to some work in the folder; without one, nothing."""
+    if kept is None:
+        return lambda work, find: find()
+    name = fingerprint(*of)
+    return lambda work, find: kept.fitted((name, work), find)

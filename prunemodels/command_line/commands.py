@@ -365,7 +365,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
 --mistakes COSTS:mistakes  what it costs to call A's examples B, e.g. ill:well=10,well:ill=1 (default: 1 each)
 --max-cost C:amount  no example ever pays more (default: no cap)
 --stages S:count=16  the largest number of sets that become stages (default: 16)
---checkpoint NAME    keep what is trained in the file NAME and the folder NAME.stages: after Ctrl-C the same command goes on
+--checkpoint NAME    keep what is found and trained in the folder NAME: after Ctrl-C the same command goes on
     from there
 {EXIT_OUTPUTS.strip()}
 """,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import json
 import pickle
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from sklearn.datasets import load_breast_cancer, make_classification, make_regre
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
+from formulations.checkpoints import FileLock
 from proofs_checks import check_closure_path
-from prunemodels.cascades import budget_cascade, chains, elimination
+from prunemodels.cascades import budget_cascade, chains, fitting
 from prunemodels.cascades.evaluation import stops_of
 from prunemodels.cascades.forest_exits import cascade_of
 from prunemodels.cascades.params import CascadeParams
@@ -137,49 +138,54 @@ def _cascade(place, **more):
 
 
 @pytest.mark.slow
-def test_a_stopped_search_goes_on_where_it_was_and_ends_as_an_unbroken_one(examples, tmp_path, monkeypatch):
-    """Ctrl-C in the middle loses at most one step; the sets, and so the model, are those of a fit that was not stopped."""
-    made, steps, original = [], [], elimination.SetSearch.smaller
+@pytest.mark.parametrize("default", [False, True])
+def test_a_stopped_search_goes_on_where_it_was_and_ends_as_an_unbroken_one(examples, tmp_path, monkeypatch, default):
+    """Ctrl-C at any model of the elimination, the growing sets or the kinds: nothing that was found is found again.
 
-    def counted(self, *args):
-        made.append(1)
-        return original(self, *args)
+    What is lost is the work of one step; the sets, and so the model, are those of a fit that was not stopped.
+    """
+    fits, original, place = [], fitting.fit_stage, tmp_path / "found"
+    kinds = tuple(DecisionTreeClassifier(max_depth=d, random_state=0) for d in (1, 3, 6))
+    if default:  # kinds of models are ranked and compared, as of a default cascade of many rows
+        monkeypatch.setattr(budget_cascade, "STAGE_PARAMS", replace(budget_cascade.STAGE_PARAMS, few_rows=100))
+        monkeypatch.setattr(budget_cascade, "stage_models", lambda *_, **__: kinds)
+        monkeypatch.setattr(budget_cascade, "search_models", lambda **_: kinds[:2])
 
-    monkeypatch.setattr(elimination.SetSearch, "smaller", counted)
-    whole = _cascade(None).fit(*examples)
+    def fit(where: Path | None, stop: int | None = None) -> Any:
+        fits.clear()
 
-    def interrupted(self, *args):
-        steps.append(1)
-        if len(steps) == 1:  # a second search is refused while this one is at work
-            with pytest.raises(pm.errors.BrokenFileError, match=r"another run, process \d+, is writing .*found\.sets"):
-                _cascade(place).fit(*examples)
-        if len(steps) == 4:
-            raise KeyboardInterrupt
-        return original(self, *args)
+        def counted(*given: Any) -> Any:
+            if len(fits) == stop:
+                raise KeyboardInterrupt
+            fits.append(1)
+            return original(*given)
 
-    monkeypatch.setattr(elimination.SetSearch, "smaller", interrupted)
-    place = tmp_path / "found.sets"
-    with pytest.raises(KeyboardInterrupt):
-        _cascade(place).fit(*examples)
-    with np.load(place) as held:
-        assert json.loads(str(held["figures"])) == {"sets": 4}  # all items, and three steps
-    resumed = _cascade(place).fit(*examples)
-    assert len(steps) - 4 == len(made) - 3  # the three steps that were kept are not made again
+        monkeypatch.setattr(fitting, "fit_stage", counted)
+        cascade = _cascade(where)
+        return (cascade.set_params(estimator=None) if default else cascade).fit(*examples)
+
+    whole = fit(None)
+    count = len(fits)
+    for stop in (count // 3, count // 3):
+        with pytest.raises(KeyboardInterrupt):
+            fit(place, stop)
+    resumed = fit(place)
+    assert len(fits) < count / 2
     assert resumed.item_sets_ == whole.item_sets_
     assert (resumed.predict_proba(examples[0]) == whole.predict_proba(examples[0])).all()
+    fit(place)
+    assert not fits
 
 
 @pytest.mark.slow
 def test_a_checkpoint_of_other_examples_or_settings_is_refused(examples, tmp_path):
-    """The fingerprint covers examples, labels, prices and the estimator; the file stays as it was, also one that is none."""
+    """The fingerprint covers examples, labels and the estimator; a second run is refused; other prices are found anew."""
     X, y = examples
-    place = tmp_path / "found.sets"
+    place = tmp_path / "found"
     _cascade(place).fit(X, y)
-    before = place.read_bytes()
     others = [
         lambda: _cascade(place).fit(X + 1, y),
         lambda: _cascade(place).fit(X, 1 - y),
-        lambda: _cascade(place, costs=2).fit(X, y),
         lambda: _cascade(place, random_state=1).fit(X, y),
         lambda: _cascade(place).set_params(estimator__min_samples_leaf=11).fit(X, y),
         lambda: _cascade(place).fit(X, y, sample_weight=np.linspace(1, 2, len(y))),
@@ -187,11 +193,13 @@ def test_a_checkpoint_of_other_examples_or_settings_is_refused(examples, tmp_pat
     for other in others:
         with pytest.raises(pm.errors.InvalidInputError, match="belongs to another instance, or to other options"):
             other()
-    assert place.read_bytes() == before
-    place.write_text("{")
-    with pytest.raises((pm.errors.BrokenFileError, pm.errors.InvalidInputError), match="delete it"):
+    with FileLock(place), pytest.raises(pm.errors.BrokenFileError, match=r"another run, process \d+, is writing .*found"):
         _cascade(place).fit(X, y)
-    assert place.read_text() == "{"
+    dearer = _cascade(place, costs=2).fit(X, y)
+    assert dearer.item_sets_ == _cascade(None, costs=2).fit(X, y).item_sets_
+    (tmp_path / "file").write_text("{")
+    with pytest.raises(pm.errors.BrokenFileError, match="cannot make the folder"):
+        _cascade(tmp_path / "file").fit(X, y)
 
 
 PRICES = [0.125, 0.125, 1, 1, 1, 1]
