@@ -1,7 +1,7 @@
 """Tables larger than memory: read in chunks of rows, of which only one is in memory at a time.
 
-`table` and `cells` read chunks. `reading` turns them into rows for a forest. `problem`
-and `error_sample` use these rows, and so do `prunemodels.evaluate`, `evaluate_path` and `hold_out`.
+`table` reads chunks. `reading` turns them into rows for a forest. `problem` uses these rows, and so do `prunemodels.evaluate`,
+`evaluate_path` and `hold_out`.
 """
 
 from formulations.extras import lazy_names

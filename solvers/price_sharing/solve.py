@@ -1,7 +1,7 @@
 """Price sharing: proportional response with one score for each split, then fixing, then an exact cut of what is left.
 
     share the prices by the scores y                 (1) of `shares`: every state is dual feasible
-    level_h  of the trees at profit and charge       (1) of `tree_levels`;  bound = value of the trees' best closures        (1)
+    level_h  of the trees at profit and charge       (5) of `tree_pass`;   bound = value of the trees' best closures        (1)
     s_h'     = y_h + log level_h                     at most 5 / (k + 5) up or down in round k                               (2)
     y_h'     = s_h' + min((r - 1) / (r + 2), 0.95) (s_h' - s_h)                      after r rounds of this run              (3)
 

@@ -155,7 +155,7 @@ class CEGBClassifier(BoostedClassification, CostEfficientBoosting):
         prices for growing the trees, if they differ from those that are paid (CEGB17, Figure 3a). Default: `costs`.
     engine
         ``"lightgbm"``: LightGBM with its own penalties; it takes a price for each feature and one evaluation cost. Prices that it
-        cannot express or gets wrong are refused (`lightgbm_engine` lists them), and so are unequal weights of examples where
+        cannot express or gets wrong are refused, see `prunemodels.rivals.cegb.estimators`, and so are unequal weights where
         there is a price to pay. ``"own"``: this package's engine, on one core, which takes all prices and weights.
     n_estimators
         rounds; fewer are made once no split is worth its price. A round has one tree, or one for each of more than two classes.

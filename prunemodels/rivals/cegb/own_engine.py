@@ -8,8 +8,8 @@ split only if that lowers the objective. The gain of a split is
 
     1/2 [ G_l^2 / (H_l + mu) + G_r^2 / (H_r + mu) - G_p^2 / (H_p + mu) ]  -  lam * penalty                          (12)
 
-with the penalty of `purchases` and the sums G and H of the loss's derivatives. The ridge mu on leaf values, 0 in the paper, is
-XGBoost's. Items that are paid once change the penalty in all leaves as soon as one leaf buys them. So a leaf stores its best
+with the penalty of `boosted_learner` and the sums G and H of the loss's derivatives. The ridge mu on leaf values, 0 in the paper,
+is XGBoost's. Items that are paid once change the penalty in all leaves as soon as one leaf buys them. So a leaf stores its best
 splits by every feature with their gains without that part.
 """
 

@@ -108,7 +108,7 @@ class CSTCRegressor(TreeRegression, _CSTC):
     From the paper: weak learners and their costs (section 3), tree, soft traversal, loss and relaxation (4.1), initialisation top
     to bottom, cyclic optimisation with auxiliary variables, pruning, fine-tuning (4.2). Ours: intercepts, labels scaled to
     variance 1, `sharpness` and its schedule, several starts and their first thresholds, `zero_tol`, L-BFGS in place of conjugate
-    gradients, and what `classifier_tree` names.
+    gradients, and what `prunemodels.rivals.cstc.training` names.
 
     Parameters
     ----------
@@ -130,10 +130,10 @@ class CSTCRegressor(TreeRegression, _CSTC):
     n_init
         number of starts. The first goes through all stages of `sharpness`, the next one leaves out the first stage, and so on;
         those after these draw the parts in which nodes first divide their examples. With validation examples the start is kept
-        whose finished tree is the cheapest of those that err least there, see `classifier_tree`; else that of the least loss (5)
-        along hard paths.
+        whose finished tree is the cheapest of those that err least there, see `prunemodels.rivals.cstc.training`; else that of
+        the least loss (5) along hard paths.
     zero_tol
-        weights up to this size become zero, see `classifier_tree`.
+        weights up to this size become zero, see `prunemodels.rivals.cstc.training`.
     evaluation_cost
         price of evaluating one weak learner.
     max_cycles, tol
