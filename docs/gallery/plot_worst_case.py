@@ -23,7 +23,7 @@ mean = pm.solve(problem, budget=12, time_limit=5).pruning
 every = pm.solve(problem, limits=[pm.Limit(12, each=True)], time_limit=5).pruning
 prunings = {"12 on average": mean, "12 at most": every}
 for name, pruning in prunings.items():
-    dearest = pm.evaluation.held_out_cost(pruning, X[450:]).largest
+    dearest = pm.hold_out(pruning, forest, X[450:]).cost.largest
     print(f"{name}: trees err on {100 * pruning.error:.1f} %, the dearest test case costs {dearest:.0f}")
 
 # %%

@@ -7,8 +7,6 @@ from prunemodels.evaluation.evaluate import Evaluation as Evaluation
 from prunemodels.evaluation.held_out import (
     HeldOut as HeldOut,
     HeldOutCost as HeldOutCost,
-    held_out_cost as held_out_cost,
-    held_out_error as held_out_error,
 )
 from prunemodels.statements.change import HeldOutChange as HeldOutChange
 from prunemodels.statements.wording import LimitUse as LimitUse

@@ -21,21 +21,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.pruning import Pruning
 from formulations.arguments import Column, Share, checked
-from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import EvaluationCost
-from formulations.instance.cost_sample import check_weights
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
-from formulations.instance.routing import features_of
-from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, rate
 from prunemodels.evaluation.evaluate import LabelledRows, each_block, joined_weights
 from prunemodels.evaluation.vote import with_cut
-from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.labels import forest_losses, losses_of
 from prunemodels.models.forests.problems import apply_pruning
-from prunemodels.models.forests.reading import check_columns, read_trees
-from prunemodels.models.tree_model import fitted_model
+from prunemodels.models.forests.reading import check_columns
 from prunemodels.statements.by_class import by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of, error_interval
 from prunemodels.statements.mean_bounds import MeanInterval, Method
@@ -59,7 +52,7 @@ class HeldOutCost(MeanInterval):
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.example import X_test, problem
-    >>> cost = pm.evaluation.held_out_cost(pm.solve(problem, budget=10).pruning, X_test)
+    >>> cost = pm.hold_out(pm.solve(problem, budget=10).pruning, None, X_test).cost
     >>> print(f"{cost.mean:.2f}, standard error {cost.standard_error:.2f}; the dearest example {cost.largest:.0f}")
     10.00, standard error 0.00; the dearest example 10
     """
@@ -101,95 +94,6 @@ class HeldOut(Shown):
 
 
 @checked
-def held_out_cost(
-    pruned: Any,
-    X: Any,
-    *,
-    costs: Costs | None = None,
-    sample_weight: ArrayLike | None = None,
-    evaluation_cost: EvaluationCost | None = None,
-    confidence: Share = 0.95,
-    method: Method = "t",
-) -> HeldOutCost:
-    """Mean cost of a prediction on rows that played no part in choosing the pruning, with a confidence interval; see (1).
-
-    Parameters
-    ----------
-    pruned
-        a `Pruning`; or a fitted forest, pruned or not; or an estimator or result of ours.
-    X
-        rows drawn independently from the population: neither the forest's training data nor the cost sample.
-    costs, evaluation_cost
-        as in `problem_from_forest`. Default: those of the pruning's own problem; a forest needs prices.
-    sample_weight
-        shape (N,), >= 0: a row stands for that many, with ``method="t"`` only, see `prunemodels.statements.mean_bounds`.
-    method
-        ``"t"`` (default): Student's interval, which describes and does not guarantee. It has its confidence in the limit of many
-        rows, and much less if a few rows are very dear: see `benchmarks.confidence`. ``"betting"``: holds for every number of
-        rows and every distribution, and is longer; take it for promises. ``"bernstein"`` and
-        ``"hoeffding"`` hold for every number of rows too, and are longer still.
-
-    Raises
-    ------
-    InvalidInputError, UnsupportedModelError, NotFittedForestError
-        as `problem_from_forest`; and for a confidence outside (0, 1), fewer than two rows, weights with another method
-        than ``"t"``.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> from prunemodels.example import X_test, problem
-    >>> cost = pm.evaluation.held_out_cost(pm.solve(problem, budget=10).pruning, X_test)
-    >>> print(f"{cost.mean:.2f}, with 95 % confidence from {cost.low:.2f} to {cost.high:.2f}")
-    10.00, with 95 % confidence from 10.00 to 10.00
-    """
-    usage, kept = _usage_and_kept(pruned, X, costs, sample_weight, evaluation_cost)
-    return _mean_cost(SampleCost.of(usage, kept), usage.weights, confidence, method)
-
-
-def _mean_cost(paid: SampleCost, weights: NDArray[np.float64], confidence: float, method: Method) -> HeldOutCost:
-    """The mean of the costs of some rows, with its interval; see (1)."""
-    return HeldOutCost(**vars(paid.mean(weights, confidence, method)), paid_once=paid.once, largest=paid.largest)
-
-
-@checked
-def held_out_error(
-    forest: Any,
-    X: Any,
-    y: Any,
-    *,
-    sample_weight: ArrayLike | None = None,
-    confidence: Share = 0.95,
-    method: Method = "t",
-) -> MeanInterval:
-    """Share of wrong predictions, or mean error, of the forest's own ``predict`` on held-out rows, with an interval.
-
-    The error of a number is squared, or for forests grown by another criterion it is the absolute error or the Poisson deviance.
-    `sample_weight`, `confidence` and `method` are as in `held_out_cost`, but ``"t"`` gives an error rate its exact interval,
-    Clopper and Pearson's.
-
-    Raises
-    ------
-    InvalidInputError
-        for labels that do not fit the rows, and as `held_out_cost`; errors of numbers are unbounded: only ``"t"`` is for them.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> from prunemodels.example import X_test, forest, y_test
-    >>> error = pm.evaluation.held_out_error(forest, X_test, y_test)
-    >>> print(f"{error.mean:.3f}, with 95 % confidence from {error.low:.3f} to {error.high:.3f}")
-    0.053, with 95 % confidence from 0.025 to 0.099
-    """
-    forest = fitted_model(forest)
-    ensemble = read_trees(forest)
-    check_columns(X, ensemble.names_to_check)
-    weights = check_weights(sample_weight, len(features_of(ensemble, X)), "sample_weight", X)
-    losses = forest_losses(forest, X, y, ensemble.loss)[weights > 0]
-    return error_interval(losses, ensemble.loss, confidence, method, weights[weights > 0])
-
-
-@checked
 def hold_out(
     pruning: Pruning,
     forest: Any,
@@ -200,19 +104,29 @@ def hold_out(
     confidence: Share = 0.95,
     method: Method = "t",
 ) -> HeldOut:
-    """Cost, and with labels the error, of a pruning on held-out rows, at its problem's prices.
+    """Cost, (1), and with labels the error, of a pruning on held-out rows, at its problem's prices, with confidence intervals.
 
     Parameters
     ----------
     forest
-        the forest before pruning; used only if `y` is given.
+        the forest before pruning; used only if `y` is given, else it may be None.
     X, y
-        rows and labels that played no part in choosing the pruning. X may be a table that is larger than memory, a file or a
-        `ChunkedTable`; then y and `sample_weight` are names of columns, or arrays.
+        rows and labels drawn independently from the population: neither the forest's training data nor the cost sample. X may be
+        a table that is larger than memory, a file or a `ChunkedTable`; then y and `sample_weight` are names of columns, or
+        arrays.
     sample_weight
         shape (N,), >= 0: a row stands for that many, in cost as in error, with ``method="t"`` only.
     confidence, method
-        of both intervals, as in `held_out_cost` and `held_out_error`.
+        of both intervals. ``"t"`` (default): Student's interval, which describes and does not guarantee. It has its confidence in
+        the limit of many rows, and much less if a few rows are very dear: see `benchmarks.confidence`. It gives an error rate its
+        exact interval, Clopper and Pearson's, and is the only one for errors of numbers, which are unbounded. ``"betting"``:
+        holds for every number of rows and every distribution, and is longer; take it for promises. ``"bernstein"`` and
+        ``"hoeffding"`` hold for every number of rows too, and are longer still.
+
+    Raises
+    ------
+    InvalidInputError
+        for rows and labels that do not fit the forest, fewer than two rows, and weights with another method than ``"t"``.
 
     Examples
     --------
@@ -241,7 +155,8 @@ def hold_out(
     largest = usage.largest_row_cost(kept)
     together = SampleCost(np.minimum(np.concatenate(paid), largest), usage.once_cost(kept), largest)
     every = joined_weights(weights, X)
-    cost = _mean_cost(together, every, confidence, method)
+    mean = together.mean(every, confidence, method)
+    cost = HeldOutCost(**vars(mean), paid_once=together.once, largest=largest)
     error = error_interval(np.concatenate(losses), loss, confidence, method, every) if losses else None
     return HeldOut(pruning, cost, error)
 
@@ -250,25 +165,6 @@ def on_other_rows(problem: PruningProblem, X: Any, sample_weight: ArrayLike | No
     """The same forest, errors and prices with another cost sample."""
     check_columns(X, problem.ensemble.names_to_check)
     return PruningProblem.of(problem.usage.on(X, sample_weight), problem.errors)
-
-
-def _usage_and_kept(
-    pruned: Any, X: Any, costs: Costs | None, sample_weight: ArrayLike | None, evaluation_cost: EvaluationCost | None
-) -> tuple[Usage, NDArray[np.bool_]]:
-    """The usage on the held-out rows, and the splits that the pruning or the forest keeps."""
-    if isinstance(pruned, Pruning):
-        own, kept = pruned.problem, pruned.kept
-        ensemble = own.ensemble
-        items = own.costs if costs is None else cost_items(costs, ensemble)
-        evaluation = list(own.usage.evaluation) if evaluation_cost is None else evaluation_cost
-    else:
-        ensemble = read_trees(fitted_model(pruned))
-        if costs is None:
-            raise InvalidInputError("costs is missing: a forest has no prices; give them, or give the Pruning in its place")
-        kept, items = ensemble.is_split, cost_items(costs, ensemble)
-        evaluation = 0 if evaluation_cost is None else evaluation_cost
-    check_columns(X, ensemble.names_to_check)
-    return Usage.build(ensemble, items, X, sample_weight=sample_weight, evaluation_cost=evaluation), kept
 
 
 def held_out_change(

@@ -18,7 +18,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegress
 
 import prunemodels as pm
 from prunemodels.command_line.cli import main
-from prunemodels.evaluation.held_out import held_out_error
 from prunemodels.example import X_test, X_train, X_valid, costs, forest, problem, y_test, y_train, y_valid
 from prunemodels.report_page.boosted import gather_boosted
 from prunemodels.report_page.cascade import gather_cascade
@@ -125,8 +124,6 @@ DOORS: dict[str, Callable[[Rows], Any]] = {
     "PrunedForest.evaluate": lambda rows: pm.prune_forest(forest, X_valid, costs=costs, budget=10).evaluate(
         *rows[:2], sample_weight=rows[2]
     ),
-    "held_out_cost": lambda rows: pm.evaluation.held_out_cost(CHOSEN, rows[0], sample_weight=rows[2]),
-    "held_out_error": lambda rows: held_out_error(forest, *rows[:2], sample_weight=rows[2]),
     "hold_out": lambda rows: _hold_out(rows),
     "evaluate": lambda rows: pm.evaluate(forest, *rows[:2], costs=costs, sample_weight=rows[2], limits=[pm.Limit(16)]),
     "evaluate, boosted": lambda rows: pm.evaluate(boosted().unpruned, *rows[:2], costs=costs, sample_weight=rows[2]),

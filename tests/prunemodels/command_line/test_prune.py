@@ -20,7 +20,7 @@ from formulations.instance.tree_loss import usual_loss
 from prunemodels.command_line import prune
 from prunemodels.command_line.cli import main
 from prunemodels.evaluation.certified_budget import budget_for_confidence
-from prunemodels.evaluation.held_out import held_out_change, held_out_cost, on_other_rows
+from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.statements.change import SampleCost, change_of
 from prunemodels.statements.wording import budget_verdict, limit_uses
@@ -128,7 +128,7 @@ def test_a_lambda(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixt
     r = told(capsys, f"prune {IN} --lam 0.05 --held-out test.csv --out out/p.skops")
     pruning = path.at_lam(0.05)
     assert (r["answer"], r["pruned"]["cost"]) == (None, pruning.cost)
-    assert r["held_out"]["cost_after"]["mean"] == held_out_cost(pruning, house.apart).mean
+    assert r["held_out"]["cost_after"]["mean"] == pm.hold_out(pruning, None, house.apart).cost.mean
     assert r["chosen_lam"] == path.lam[path.row_at_lam(0.05)]
     assert r["next_dearer"]["cost"] == path[path.row_at_lam(0.05) - 1].cost
     shown = screen(capsys, f"prune {IN} --lam 0.05 --drop-unused --out out/slim.skops")
@@ -197,8 +197,8 @@ def test_held_out_examples(house: House, path: pm.PruningPath, capsys: pytest.Ca
     taken = pm.pruning_path(problem).at_cost(BUDGET)
     for label in ("", " --label label"):
         weighted = told(capsys, f"{words} test.csv --weights w{label}")["held_out"]["cost_after"]["mean"]
-        assert weighted == pytest.approx(held_out_cost(taken, house.apart, sample_weight=weights).mean)
-        assert weighted != held_out_cost(taken, house.apart).mean
+        assert weighted == pytest.approx(pm.hold_out(taken, None, house.apart, sample_weight=weights).cost.mean)
+        assert weighted != pm.hold_out(taken, None, house.apart).cost.mean
 
 
 def test_an_error_far_above_the_forests_is_said(house: House, capsys: pytest.CaptureFixture[str]) -> None:

@@ -159,12 +159,7 @@ KINDS = ("estimator", "result")
 def test_functions_of_forests_take_them(kind: str, fitted: dict[str, Any]) -> None:
     """Costs and errors are those of the pruned forest."""
     model, pruned = fitted[kind], pruned_forest(fitted[kind])
-    for function in (
-        lambda m: pm.evaluate(m, X_test, y_test, costs=costs),
-        lambda m: pm.evaluation.held_out_error(m, X_test, y_test),
-        lambda m: pm.evaluation.held_out_cost(m, X_test, costs=costs),
-    ):
-        assert vars(function(model)) == vars(function(pruned))
+    assert vars(pm.evaluate(model, X_test, y_test, costs=costs)) == vars(pm.evaluate(pruned, X_test, y_test, costs=costs))
     bought = pm.OnDemandPredictor(model, costs, pm.on_demand.from_table(X_test)).run(X_test.index)
     assert bought.predictions.tolist() == pruned.predict(X_test).tolist()
 

@@ -66,7 +66,6 @@ def test_labels_that_nobody_can_predict_are_refused(kind):
         for judge in (
             lambda y: pm.evaluate(case.forest, case.X, y, costs=1),
             lambda y: pm.hold_out(path[0], case.forest, case.X, y),
-            lambda y: pm.evaluation.held_out_error(case.forest, case.X, y),
             lambda y: pm.evaluate_path(path, case.X, y),
             lambda y: pm.tradeoff_curve(path, case.X, y),
             lambda y: pm.prune_forest(case.forest, case.X, y),

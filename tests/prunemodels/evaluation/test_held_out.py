@@ -22,7 +22,7 @@ from formulations import PruningProblem
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels import example
 from prunemodels.evaluation.certified_budget import budget_for_confidence, costs_along
-from prunemodels.evaluation.held_out import held_out_cost, held_out_error, hold_out, on_other_rows
+from prunemodels.evaluation.held_out import hold_out, on_other_rows
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import Method, mean_interval, standard_error, upper_bound
 from tests.instances import Node, problem_of, random_problem
@@ -93,13 +93,11 @@ def path(forest: RandomForestClassifier) -> pm.PruningPath:
 
 
 def test_held_out_cost_is_that_of_evaluate(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
-    """The mean is `evaluate`'s cost on the same rows, from the pruning as from the pruned forest; the error is its error."""
+    """The mean is `evaluate`'s cost on the same rows; the error is its error."""
     pruning = path[len(path) // 2]
     pruned = pm.apply_pruning(pruning, forest)
     measured = pm.evaluate(pruned, X[350:], Y[350:], costs=np.arange(30) / 4, evaluation_cost=0.1)
-    own = held_out_cost(pruning, X[350:])
-    other = held_out_cost(pruned, X[350:], costs=np.arange(30) / 4, evaluation_cost=0.1)
-    assert own == other
+    own = hold_out(pruning, None, X[350:]).cost
     assert own.mean == pytest.approx(measured.cost)
     assert own.low < own.mean < own.high
     assert (own.n, own.confidence, own.method, own.paid_once) == (219, 0.95, "t", 0)
@@ -107,7 +105,6 @@ def test_held_out_cost_is_that_of_evaluate(forest: RandomForestClassifier, path:
     assert held_out.cost == own
     assert held_out.error is not None
     assert held_out.error.mean == measured.error
-    assert hold_out(pruning, forest, X[350:]).error is None
 
 
 def test_intervals_of_rows() -> None:
@@ -119,7 +116,7 @@ def test_intervals_of_rows() -> None:
     kept = pm.Pruning.unpruned(priced).kept.copy()
     kept[0] = False  # the stump on a: it is asked in the second tree, where x_1 > 0.5
     rows = np.array([[0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
-    cost = held_out_cost(pm.Pruning(priced, kept), rows, method="hoeffding", confidence=0.9)
+    cost = hold_out(pm.Pruning(priced, kept), None, rows, method="hoeffding", confidence=0.9).cost
     half = 8 * math.sqrt(math.log(20) / 10)
     assert (cost.paid_once, cost.largest, cost.n) == (7, 8, 5)
     assert cost.mean == pytest.approx(7 + 5 + 3 * 2 / 5)
@@ -133,13 +130,14 @@ def test_weights_of_held_out_rows(forest: RandomForestClassifier, path: pm.Pruni
     pruning = path[0]
     weights = np.ones(219)
     weights[:9], weights[9:20] = 0, 2
-    weighted = held_out_cost(pruning, X[350:], sample_weight=weights)
-    repeated = held_out_cost(pruning, X.iloc[[*range(359, 370), *range(359, 569)]])
+    weighted = hold_out(pruning, None, X[350:], sample_weight=weights).cost
+    repeated = hold_out(pruning, None, X.iloc[[*range(359, 370), *range(359, 569)]]).cost
     assert weighted.mean == pytest.approx(repeated.mean)
     assert weighted.n == 210
-    assert held_out_cost(pruning, X[350:], sample_weight=np.full(219, 3.0)) == held_out_cost(pruning, X[350:])
+    equal = hold_out(pruning, None, X[350:], sample_weight=np.full(219, 3.0))
+    assert equal.cost == hold_out(pruning, None, X[350:]).cost
     with pytest.raises(pm.errors.InvalidInputError, match="'betting' holds for draws of equal weight"):
-        held_out_cost(pruning, X[350:], sample_weight=weights, method="betting")
+        hold_out(pruning, None, X[350:], sample_weight=weights, method="betting")
 
 
 @dataclass(frozen=True)
@@ -345,19 +343,21 @@ def held_out_cost_of_certifying(problem: PruningProblem, pruning: pm.Pruning, se
     shuffled = np.random.default_rng(seed).permutation(problem.usage.n_rows)
     certify = np.sort(shuffled[: round(0.5 * problem.usage.n_rows)])
     rows = X[200:].iloc[certify]
-    cost = held_out_cost(pruning, rows, sample_weight=problem.usage.weights[certify], confidence=0.9)
+    cost = hold_out(pruning, None, rows, sample_weight=problem.usage.weights[certify], confidence=0.9).cost
     return cost.mean, cost.high
 
 
 def test_error_rates_are_bounded_by_one(forest: RandomForestClassifier) -> None:
     """A classifier's error can have a distribution-free interval: of draws in [0, 1]."""
     wrong = (forest.predict(X[200:]) != Y[200:]).to_numpy(dtype=float)
-    error = held_out_error(forest, X[200:], Y[200:], method="betting")
+    whole = pm.Pruning.unpruned(pm.problem_from_forest(forest, X[:50], costs=1))
+    error = hold_out(whole, forest, X[200:], Y[200:], method="betting").error
+    assert error is not None
     assert error.mean == wrong.mean()
     assert error.high == upper_bound(wrong, 1.0, 0.025, "betting")
 
 
-cheap, tree = example.path[0], example.forest
+cheap = example.path[0]
 EXAMPLE = two_stumps([[0, 0], [0, 1], [1, 0], [1, 1]])
 OWN = pm.pruning_path(EXAMPLE)
 TABLE = pd.DataFrame(EXAMPLE.X)
@@ -373,9 +373,8 @@ def bound(**change: Any) -> float:
 
 
 REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
-    (held_out_cost, {"pruned": tree, "X": X[350:]}, "costs is missing: a forest has no prices"),
-    (held_out_cost, {"pruned": cheap, "X": example.X_test.iloc[:, ::-1]}, "select the columns in the training order"),
-    (held_out_cost, {"pruned": cheap, "X": example.X_test[:1]}, "at least 2 examples of positive weight, there is 1"),
+    (hold_out, {"pruning": cheap, "forest": None, "X": example.X_test.iloc[:, ::-1]}, "select the columns in the training order"),
+    (hold_out, {"pruning": cheap, "forest": None, "X": example.X_test[:1]}, "at least 2 examples of positive weight, there is 1"),
     (certify, {"budget": -1}, "budget is -1, negative"),
     (certify, {"budget": math.nan}, "budget is nan"),
     (certify, {"share": 0.2}, "4 rows at share 0.2 leave fewer than 2 rows in one part"),

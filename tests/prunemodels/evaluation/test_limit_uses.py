@@ -12,7 +12,6 @@ import prunemodels as pm
 from formulations import CostItems, Pruning
 from formulations.instance.limit import Limit
 from formulations.programs.limit_rows import limit_rows
-from prunemodels.evaluation.held_out import held_out_cost
 from prunemodels.evaluation.tradeoffs import LimitsTradeoff, limits_tradeoff
 from prunemodels.statements.wording import limit_uses
 from tests.instances import Node, problem_of, random_problem
@@ -39,11 +38,11 @@ def test_uses_are_counted_down_the_trees(seed: int) -> None:
 
 
 def test_the_interval_is_that_of_the_cost() -> None:
-    """A limit of the mean cost is told as `held_out_cost` tells the cost, whichever rows are new."""
+    """A limit of the mean cost is told as `hold_out` tells the cost, whichever rows are new."""
     from prunemodels.example import X_test, problem
 
     solution = pm.solve(problem, budget=8)
-    cost = held_out_cost(solution.pruning, X_test)
+    cost = pm.hold_out(solution.pruning, None, X_test).cost
     seen = limit_uses(problem.usage.on(X_test), solution.pruning.kept, [Limit(8)])[0]
     assert (seen.use, seen.low, seen.high, seen.n) == (cost.mean, cost.low, cost.high, cost.n)
 

@@ -608,12 +608,9 @@ def test_files_are_not_taken_for_rows_in_memory(forest, tmp_path):
     file = tmp_path / "t.parquet"
     X.to_parquet(file)
     problem = pm.problem_from_forest(forest, X, costs=1)
-    path = pm.pruning_path(problem)
     calls = [
         lambda given: pm.problem_from_forest(forest, given, costs=1),
         lambda given: pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(given, "y")),
-        lambda given: pm.evaluation.held_out_error(forest, given, "y"),
-        lambda given: pm.evaluation.held_out_cost(path[0], given),
     ]
     kinds = {
         "str": str(file),
