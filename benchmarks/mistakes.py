@@ -243,7 +243,8 @@ Seen = dict[tuple[str, float, str], list[tuple[Numbers, float]]]
 """By measure, budget and method: what the rows of each split lose, and what they pay."""
 
 
-def judged(name: str, splits: int) -> Seen:
+def judged(name: str, splits: int) -> Iterator[Seen]:
+    """What was seen after each split."""
     seen: Seen = defaultdict(list)
     for problem in problems(name, splits):
         start, y = time.process_time(), problem.test.y
@@ -262,7 +263,7 @@ def judged(name: str, splits: int) -> Seen:
                 if choice[2] in (CUTS[0], CUTS[-1]) and measure == "mistakes":
                     warnings.warn(f"{name}, {problem.seed}, {method}, {budget:g}: the probability is an edge", stacklevel=2)
         print(f"{name}, split {problem.seed}: {time.process_time() - start:.0f} CPU s", flush=True)
-    return seen
+        yield seen
 
 
 def difference(ours: Sequence[Numbers], others: Sequence[Numbers]) -> tuple[float, float]:
@@ -295,9 +296,9 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=5)
     given = parser.parse_args()
     for name in given.data:
-        seen = judged(name, given.splits)
-        for measure in MEASURES:
-            print(f"\n{name}\n\n{table(seen, measure)}\n", flush=True)
+        for seen in judged(name, given.splits):
+            for measure in MEASURES:
+                print(f"\n{name}\n\n{table(seen, measure)}\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import prunemodels as pm
-from benchmarks import instances, measuring, naive
+from benchmarks import instances, measuring, naive, votes
 from benchmarks.confidence import ALPHA, POPULATIONS, share_too_low, weighted_table
 from benchmarks.default_forest import JOBS, left
 from benchmarks.start_up import PACKAGES, runs
@@ -91,3 +91,11 @@ def test_first_runs_compile_no_more_than_today(job: str, most: int) -> None:
     assert names
     assert [name for name in names if name.split(".")[0] not in PACKAGES] == []
     assert len(names) == len(set(names)) <= most
+
+
+@pytest.mark.slow
+def test_votes_are_compared_with_the_likelier_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One number for each split and budget: a gain in points, or NaN where the vote is left."""
+    monkeypatch.setattr(votes, "SHARES", (0.2,))
+    monkeypatch.setattr(votes, "SPLITS", 1)
+    assert len(votes.gains("breast_cancer")) == 1
