@@ -59,8 +59,8 @@ def solve_limits(
         same, then branch and bound until the gap is 0 or the limit is reached. Each is at least as good as the one before. On
         instances with a small first window "best" begins with branch and bound, too.
     time_limit
-        seconds, the path and the proof included. Default: no limit of time, only one of `work`; then the same call gives the same
-        answer under any load.
+        seconds, the path and the proof included, but not what compiling takes in the first call on a new machine. Default: no
+        limit of time, only one of `work`; then the same call gives the same answer under any load.
     work
         the most work of cuts, see `solvers.within.params`. Default, without a time limit: 10 for "best", 300 for "exact".
     path
@@ -85,13 +85,13 @@ def solve_limits(
     InterruptedSolveError
         on Ctrl-C while the relaxation is computed. Later Ctrl-C ends the search, and the answer says `StopReason.INTERRUPTED`.
     """
-    started = time.perf_counter()
     rows = limit_rows(problem, limits)
+    if method != "path":
+        _compile()
+    started = time.perf_counter()
     by_clock = math.inf if time_limit is None else time_limit
     usual = {"path": math.inf, "best": params.best_work, "exact": params.exact_work}[method]
     most = work if work is not None else usual if time_limit is None else math.inf
-    if method != "path":
-        _compile()
     effort = Effort(most, started + (1.0 - params.proof_share) * by_clock, params=params)
     call = LimitedCall(rows, method, effort, started, started + by_clock, progress=progress)
     with timed_step(LOG, "pruning of %s within %d limits by %s", problem, len(limits), method):

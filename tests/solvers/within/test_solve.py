@@ -17,7 +17,7 @@ import prunemodels as pm
 from formulations import PruningPath, PruningProblem
 from formulations.answers.solution import Status, StopReason
 from formulations.instance.limit import Limit
-from solvers.within import METHODS, best_breakpoint, call, exact_budget, solve_limits
+from solvers.within import METHODS, best_breakpoint, call, exact_budget, solve, solve_limits
 from solvers.within.edge import edge_of
 from solvers.within.params import Effort, WithinParams
 from solvers.within.solve import Method
@@ -68,6 +68,16 @@ def test_which_engines_are_asked(method: Method, small: bool, expected: Asked, m
     found = solve_limits(problem, [Limit(halfway(path))], method=method, path=path, params=params)
     assert calls == expected
     assert found.stopped is (StopReason.ITERATION_LIMIT if calls else StopReason.CONVERGED)
+
+
+def test_compiling_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first call that compiles for an hour has all of its minute left for the search."""
+    problem, path, _ = costly(1)
+    clock = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(solve, "_compile", lambda: clock.append(clock.pop() + 3600))
+    found = pm.solve(problem, budget=halfway(path), time_limit=60)
+    assert (found.status, found.stopped) == (Status.OPTIMAL, StopReason.CONVERGED)
 
 
 @pytest.mark.parametrize("several", [False, True])
