@@ -58,6 +58,9 @@ COLUMNS = f"""
 GROUPS = """--groups COLUMN  column of all data files that says which examples belong together, such as the patient of a visit: no
     group is on two sides of a split or fold, and intervals count groups
 """.strip()
+COUNTED_GROUPS = """--groups COLUMN  column of all data files that says which examples belong together, such as the patient of a
+    visit: intervals count groups
+""".strip()
 WEIGHTS = """
 --weights COLUMN  column of all data files, --train in-bag excepted: an example stands for that many, in cost as in error
 """.strip()
@@ -253,6 +256,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
 --ignore A,B,...:names      columns of the tables that are no features, such as identifiers
 --map-labels PAIRS:pairs    labels of the tables by those of the model, e.g. 1=0,2=1
 {WEIGHTS}
+{COUNTED_GROUPS}
 {TRUST}
 {LIMIT}
 {POSITIVE}
@@ -324,6 +328,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
 --pruned FILE        a forest that was pruned from FOREST, whoever pruned it
 {METHODS.strip()}
 --held-out FILE        labelled examples kept apart, a table like --data, on which the page's figures are measured
+{COUNTED_GROUPS}
 --confidence C:confidence=0.95  confidence of the page's intervals (default: 0.95)
 --title TITLE          heading of the page
 --unit WORD            unit of the prices, e.g. dollars

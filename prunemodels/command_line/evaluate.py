@@ -37,6 +37,7 @@ from prunemodels.command_line.judge import (
     class_by_class,
     class_lines,
     classes_of,
+    groups_of,
     weights_of,
 )
 from prunemodels.command_line.parsing import errors_naming, refuse
@@ -47,6 +48,7 @@ from prunemodels.evaluation.evaluate import Evaluation, evaluate
 from prunemodels.models.forests.labels import losses_of
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.statements.change import error_interval
+from prunemodels.statements.groups import over_groups
 from prunemodels.statements.mean_bounds import MeanInterval
 from prunemodels.statements.wording import amount, count, error, interval, limit_uses, share, use_in_words
 
@@ -62,6 +64,7 @@ class Judged:
     figures: Evaluation
     cost: MeanInterval
     error: MeanInterval
+    n_groups: int | None  # that intervals count; None: they count examples
 
     @property
     def record(self) -> dict[str, Any]:
@@ -92,7 +95,9 @@ class Judged:
         rows += [("log loss", f"{seen.loss:.3g}", "")] if seen.loss == seen.loss and seen.task == "classification" else []
         rows += [("splits", f"{seen.splits:,}", "")] if seen.splits else []
         header = ("", "mean", f"{100 * SETTINGS.confidence:g} % interval")
-        notes = (*(use_in_words(use) for use in seen.uses), *seen.warnings)
+        n = self.n_groups
+        counted = () if n is None else (f"Intervals count {count(n, 'group')} of examples as one draw each.",)
+        notes = (*(use_in_words(use) for use in seen.uses), *seen.warnings, *counted)
         return Card(f"{self.title}, on {self.rows.told}", tuple(rows), header, notes).text()
 
 
@@ -110,7 +115,7 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
     judged = [_judged(args, file, model) for file, model in zip(files, models, strict=True)]
     first, rows = judged[0], judged[0].rows
     weights, classes = weights_of(rows), classes_of(first.model)
-    seen = class_by_class(args, classes, rows.y, [first.answered.said], weights)
+    seen = class_by_class(args, classes, rows.y, [first.answered.said], weights, groups=rows.group_numbers)
     record = first.record | {"data": args.data, "classes": seen}
     if not isinstance(first.model, Cascade):
         record |= {"trees": first.model.ensemble.n_trees}
@@ -138,9 +143,12 @@ def _judged(args: argparse.Namespace, file: str, model: TreeModel | Cascade) -> 
         with errors_naming("--limit"):
             found = replace(found, uses=limit_uses(model.usage(rows.X, **prices), model.ensemble.is_split, args.limit))
     seen, weights = answered(args, model, rows, costs), weights_of(rows)
-    weights = weights[weights > 0]
-    cost = seen.cost.mean(weights, SETTINGS.confidence)
-    return Judged(file, model, rows, seen, found, cost, error_interval(seen.losses, seen.loss, SETTINGS.confidence, "t", weights))
+    weights, groups, paid, losses = weights[weights > 0], groups_of(rows), seen.cost, seen.losses
+    if groups is not None:
+        (each, losses), weights = over_groups((paid.rows, losses), weights, groups)
+        paid = replace(paid, rows=each)
+    cost, wrong = paid.mean(weights, SETTINGS.confidence), error_interval(losses, seen.loss, SETTINGS.confidence, "t", weights)
+    return Judged(file, model, rows, seen, found, cost, wrong, None if groups is None else len(weights))
 
 
 def _compared(args: argparse.Namespace, first: Judged, second: Judged) -> Any:

@@ -157,12 +157,9 @@ def _finish(
     seen: list[OnRows] = []
     if held_out is not None and held_out.y is not None:
         with errors_naming(f"--held-out {held_out.file}"), doing(args, f"measuring on {held_out.file}"):
-            counted = counted_rows(held_out.X, held_out.y, held_out.weights)
+            counted = counted_rows(held_out.X, held_out.y, held_out.weights, held_out.groups)
             assert counted is not None
-            groups = held_out.group_numbers
-            if groups is not None and held_out.weights is not None:
-                groups = groups[held_out.weights > 0]
-            seen = [judged_on(cascade, *counted, SETTINGS.confidence, args.positive, groups) for cascade in cascades]
+            seen = [judged_on(cascade, *counted, SETTINGS.confidence, args.positive) for cascade in cascades]
     for cascade, out in zip(cascades, outs, strict=True):
         with doing(args, f"writing {out}"):
             dump_forest(storable(cascade), args.outputs.aside(out))

@@ -45,7 +45,7 @@ from prunemodels.stages.raw_tables import codes, group_columns, identifiers, is_
 from prunemodels.stages.table_preparation import kind_of, prepared
 from prunemodels.statements.by_class import NAMES, ByClass, by_class, positive_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
-from prunemodels.statements.groups import check_apart, part_of
+from prunemodels.statements.groups import check_apart, part_of, repeated
 from prunemodels.statements.mean_bounds import MeanInterval
 from prunemodels.statements.wording import amount, budget_verdict, count, error, interval, is_overrun
 
@@ -157,15 +157,21 @@ def weights_of(rows: Examples) -> NDArray[np.float64]:
     return np.ones(len(rows.X)) if rows.weights is None else rows.weights
 
 
+def groups_of(rows: Examples) -> NDArray[np.int64] | None:
+    """The groups of the examples of positive weight; None where each is a group of its own."""
+    groups = rows.group_numbers
+    return None if groups is None else repeated(groups[weights_of(rows) > 0])
+
+
 def changed(
     args: argparse.Namespace, before: Answered, after: Answered, classes: Any, rows: Examples, names: tuple[str, str] = NAMES
 ) -> HeldOutChange:
     """What two models cost, and how they err, on the same examples, by weight."""
     weights, said = weights_of(rows), [before.said, after.said]
-    judged = class_by_class(args, classes, rows.y, said, weights, names)
+    judged = class_by_class(args, classes, rows.y, said, weights, names, rows.group_numbers)
     pairs = (before.cost, after.cost), (before.losses, after.losses)
-    loss, confidence = before.loss, SETTINGS.confidence
-    return change_of(*pairs, weights[weights > 0], confidence, loss=loss, classes=judged, names=names)
+    options: dict[str, Any] = {"loss": before.loss, "classes": judged, "names": names, "groups": groups_of(rows)}
+    return change_of(*pairs, weights[weights > 0], SETTINGS.confidence, **options)
 
 
 def verdict_on(budget: Any, cost: MeanInterval, unit: str = "") -> tuple[dict[str, Any], list[str | Line]]:

@@ -18,6 +18,7 @@ from formulations.extras import package
 from prunemodels.cascades.cascade_files import holds_cascade, load_cascade
 from prunemodels.command_line.commands import INPUTS
 from prunemodels.command_line.inputs import (
+    Examples,
     check_held_out_file,
     hints_on_rows,
     limit_as_budget,
@@ -91,7 +92,7 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
         ((path, chosen),) = search_boosted([args], model, data, costs, whole=True)
         assert path is not None
         with errors_naming(f"--held-out {args.held_out}"), doing(args, f"measuring on {args.held_out}"):
-            options = _page_options(args, "model", held_out.weights)
+            options = _page_options(args, "model", held_out)
             return gather_boosted(path, held_out.X, held_out.y, chosen=chosen, **options), hints
     instance = read_instance(args, model)
     held_out = read_examples(args, "--held-out", instance.model)
@@ -105,7 +106,7 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
     optima = path_of(args, instance)
     taken = _chosen(args, optima) if args.pruned is None else pruned
     with errors_naming(f"--held-out {args.held_out}"), doing(args, f"measuring on {args.held_out}, and checking the proof"):
-        options = _page_options(args, "forest", held_out.weights)
+        options = _page_options(args, "forest", held_out)
         return gather(optima, model, held_out.X, held_out.y, chosen=taken, cut=cut, **options), hints
 
 
@@ -114,7 +115,7 @@ def _of_cascade(args: argparse.Namespace) -> CascadeFacts:
     own = f"is for forests, but {args.forest} holds a cascade, which has its own prices and models; drop it"
     refuse(args, "data costs evaluation_cost errors train error_data given_share mistakes pruned limit method time_limit", own)
     if args.held_out is None:
-        refuse(args, "label weights", "names a column of --held-out, which is missing; give both, or neither")
+        refuse(args, "label weights groups", "names a column of --held-out, which is missing; give both, or neither")
     else:
         need(args, "label", LABEL)
     with errors_naming("CASCADE"), doing(args, f"reading {args.forest}"):
@@ -123,9 +124,9 @@ def _of_cascade(args: argparse.Namespace) -> CascadeFacts:
         if args.budget is not None or args.lam is not None:
             cascade = cascade.at_lam(args.lam) if args.budget is None else cascade.at_cost(args.budget)
     rows = None if args.held_out is None else read_examples(args, "--held-out", cascade)
-    given, weights = ((), None) if rows is None else ((rows.X, rows.y), rows.weights)
+    given = () if rows is None else (rows.X, rows.y)
     with errors_naming("CASCADE" if args.held_out is None else f"--held-out {args.held_out}"), doing(args, "checking the proof"):
-        return gather_cascade(cascade, *given, budget=args.budget, **_page_options(args, "cascade", weights))
+        return gather_cascade(cascade, *given, budget=args.budget, **_page_options(args, "cascade", rows))
 
 
 def _cross_fitted(facts: CascadeFacts) -> tuple[dict[str, Any], list[str | Line]]:
@@ -159,14 +160,15 @@ def _chosen(args: argparse.Namespace, path: PruningPath) -> Pruning | LimitedSol
     return path.at_lam(args.lam) if limits_of(args) is None else within_limits(args, path)
 
 
-def _page_options(args: argparse.Namespace, model: str, weights: Any) -> dict[str, Any]:
+def _page_options(args: argparse.Namespace, model: str, rows: Examples | None) -> dict[str, Any]:
     """What every page takes: its heading, the command line, and name and fingerprint of every file that was read."""
     files = {f"file of the {model}" if f == "forest" else f"file of {option_of(f)}": getattr(args, f, None) for f in INPUTS}
     present = {what: str(file) for what, file in files.items() if file is not None and os.path.isfile(file)}
     sources = {what: f"{_file(file)}, SHA-256 {_digest(file)}" for what, file in present.items()}
     title = args.title or _file(args.forest) + ("" if model == "cascade" else ", pruned")
     given = {"confidence": args.confidence, "unit": args.unit or "", "positive": args.positive}
-    return given | {"sample_weight": weights, "title": title, "command": _command(args), "sources": sources}
+    given |= {} if rows is None else {"sample_weight": rows.weights, "groups": rows.groups}
+    return given | {"title": title, "command": _command(args), "sources": sources}
 
 
 def _command(args: argparse.Namespace) -> str:

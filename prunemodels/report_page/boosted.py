@@ -24,6 +24,7 @@ from prunemodels.report_page.facts import PageOptions, Tradeoff, before_and_afte
 from prunemodels.report_page.payers import Answers, Payers, payers
 from prunemodels.statements.by_class import by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
+from prunemodels.statements.groups import group_numbers
 from prunemodels.statements.wording import count
 
 
@@ -97,14 +98,15 @@ def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning,
         losses.append(float(np.average(each, weights=weight)))
         answers.append(Answers(np.asarray(said)[counted], paid[-1].rows))
     weights, confidence, made = weight[counted], shown.confidence, before.forest.made
-    classes, truth = before.forest.classes, np.asarray(y)[counted]
-    judged = by_class(classes, truth, [answer.said for answer in answers], weights, confidence, shown.positive)
+    classes, truth, groups = before.forest.classes, np.asarray(y)[counted], group_numbers(shown.groups, X)
+    groups = None if groups is None else groups[counted]
+    judged = by_class(classes, truth, [answer.said for answer in answers], weights, confidence, shown.positive, groups=groups)
     loss = usual_loss("regression" if before.forest.classes is None else "classification")
     return BoostedFacts(
         shown,
         path,
         chosen,
-        change_of((paid[0], paid[1]), (errors[0], errors[1]), weights, confidence, loss=loss, classes=judged),
+        change_of((paid[0], paid[1]), (errors[0], errors[1]), weights, confidence, loss=loss, classes=judged, groups=groups),
         (losses[0], losses[1]),
         item_costs(usage, (before.kept, chosen.kept), ensemble.names[: before.forest.n_columns] if made is None else made.names),
         tradeoff_curve(path, X, y, sample_weight=weight),

@@ -39,6 +39,7 @@ from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.stages import PricedStages
 from prunemodels.statements.by_class import ByClass, by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
+from prunemodels.statements.groups import group_numbers, over_groups, repeated
 from prunemodels.statements.mean_bounds import effective_rows, ends_along, standard_error
 from prunemodels.statements.wording import amount, count, error, share
 
@@ -53,13 +54,14 @@ class OnRows:
     """A cascade on the labelled rows that the caller gave.
 
     `stops` has the stage at which each row stops, and all policies of the path; `change` is from the last stage for every row to
-    the cascade; `stages` are `stage_figures` of its policy; `payers` is None for numbers.
+    the cascade; `stages` are `stage_figures` of its policy; `payers` is None for numbers; `groups`: what intervals count.
     """
 
     stops: Stops
     change: HeldOutChange
     stages: pd.DataFrame
     payers: Payers | None
+    groups: NDArray[np.int64] | None
 
     @property
     def items_bought(self) -> float:
@@ -211,7 +213,7 @@ def gather_cascade(source: Cascade, X: Any = None, y: Any = None, *, budget: Pri
     shown = PageOptions(**options)
     if not hasattr(source, "exit_path_"):
         raise NotFittedForestError.of(source)
-    given = counted_rows(X, y, shown.sample_weight)
+    given = counted_rows(X, y, shown.sample_weight, shown.groups)
     cascade = source if budget is None else source.at_cost(budget)
     limit: Price | None = cascade.budget
     on_rows = None if given is None else judged_on(cascade, *given, shown.confidence, shown.positive)
@@ -245,12 +247,15 @@ def found_in_fitting(cascade: Cascade, confidence: float, positive: Any = None) 
     return found if found is None or len(classes) == 2 else replace(found, only=(None, None))
 
 
-def counted_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, NDArray[Any], Floats] | None:
-    """The rows of positive weight, their labels and weights; None where no rows were given."""
-    if X is None and y is None and sample_weight is None:
+def counted_rows(
+    X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any = None
+) -> tuple[Any, NDArray[Any], Floats, NDArray[np.int64] | None] | None:
+    """The rows of positive weight, their labels, weights and groups; None where no rows were given."""
+    others = [name for name, value in (("y", y), ("sample_weight", sample_weight), ("groups", groups)) if value is not None]
+    if X is None and not others:
         return None
     if X is None or y is None:
-        missing, given = ("X", "y" if y is not None else "sample_weight") if X is None else ("y", "X")
+        missing, given = ("X", others[0]) if X is None else ("y", "X")
         raise InvalidInputError(f"{missing} is None, but {given} is given; give examples with their labels, or neither of them")
     rows = table_or_array(X)
     n, truth = n_examples(rows), np.asarray(y)
@@ -262,7 +267,8 @@ def counted_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, 
         raise InvalidInputError(f"X has {counted.size} examples of positive weight; give 2 or more, or no examples at all")
     if counted.size < n:
         rows = _safe_indexing(rows, counted)
-    return rows, truth[counted], weights[counted]
+    numbers = group_numbers(groups, X)
+    return rows, truth[counted], weights[counted], None if numbers is None else numbers[counted]
 
 
 def judged_on(
@@ -270,9 +276,9 @@ def judged_on(
     X: Any,
     y: NDArray[Any],
     weights: Floats,
+    groups: NDArray[np.int64] | None,
     confidence: float,
     positive: Any,
-    groups: NDArray[np.int64] | None = None,
 ) -> OnRows:
     """Evaluate the cascade on the rows; with groups intervals count these."""
     stops = stops_of(cascade, X, y, sample_weight=weights, unpriced=True)
@@ -287,7 +293,8 @@ def judged_on(
         answers = [Answers(a, p.rows, k if stops.items.n_items else None) for a, p, k in zip(said, paid, known, strict=True)]
     judged = by_class(classes, y, [answer.said for answer in answers], weights, confidence, positive, groups=groups)
     change = change_of(paid, losses, weights, confidence, loss=seen.path.by, classes=judged, groups=groups)
-    return OnRows(stops, change, stage_figures(seen, policy), payers(classes, y, weights, answers, stops.items, positive))
+    paying = payers(classes, y, weights, answers, stops.items, positive)
+    return OnRows(stops, change, stage_figures(seen, policy), paying, repeated(groups))
 
 
 def _tradeoff(cascade: Cascade, on_rows: OnRows | None) -> Tradeoff:
@@ -297,8 +304,11 @@ def _tradeoff(cascade: Cascade, on_rows: OnRows | None) -> Tradeoff:
     own = cascade.held_out_cost_, cascade.held_out_error_
     if on_rows is not None:
         seen, ends = on_rows.stops.evaluation, told(on_rows.change.error_after)
-        errors = np.array([standard_error(seen.losses(k), seen.weights) for k in range(len(seen.path))])
-        cost, error, n, confidence = seen.cost, seen.error, effective_rows(seen.weights), on_rows.change.confidence
+        losses, weights = [seen.losses(k) for k in range(len(seen.path))], seen.weights
+        if on_rows.groups is not None:
+            losses, weights = over_groups(losses, weights, on_rows.groups)
+        errors = np.array([standard_error(each, weights) for each in losses])
+        cost, error, n, confidence = seen.cost, seen.error, effective_rows(weights), on_rows.change.confidence
         along = ends_along(error, errors, n, confidence, shares=is_rate(path.by.measure))
         single_cost, single_error = seen.table.cost @ seen.share + seen.table.once, seen.loss @ seen.share
         own = seen.mean_cost(policy), seen.mean_loss(policy)

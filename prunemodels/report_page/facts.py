@@ -38,6 +38,7 @@ from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.report_page.evidence import Evidence, evidence_of
 from prunemodels.report_page.payers import PAGE, Answers, Payers, payers
 from prunemodels.statements.change import HeldOutChange
+from prunemodels.statements.groups import group_numbers
 from prunemodels.statements.mean_bounds import MeanInterval, ends_along
 from prunemodels.statements.wording import is_overrun, transferable
 
@@ -51,6 +52,7 @@ class PageOptions:
     """What every page takes, see `report_page`."""
 
     sample_weight: ArrayLike | None = None
+    groups: Any = None
     confidence: Share = 0.95
     title: str | None = None
     unit: str = ""
@@ -132,7 +134,9 @@ class Facts:
     def tradeoff(self) -> Tradeoff:
         """The forest's own error along the path, on the held-out examples."""
         along, change = self.along_path, self.held_out
-        ends = ends_along(along.error, along.error_se, along.n_effective, change.confidence, shares=is_rate(self.measure))
+        ends = None
+        if change.n_groups is None:  # those along the path count examples
+            ends = ends_along(along.error, along.error_se, along.n_effective, change.confidence, shares=is_rate(self.measure))
         return Tradeoff(along.cost, along.error, ends, ("pruning", "prunings"), before_and_after(change))
 
     @property
@@ -160,7 +164,7 @@ def gather(
     """Compute all facts; for the arguments see `report_page`."""
     package("matplotlib")  # where it is missing, say so before the work
     shown = PageOptions(**options)
-    weight, confidence = shown.sample_weight, shown.confidence
+    weight, confidence, groups = shown.sample_weight, shown.confidence, group_numbers(shown.groups, X)
     solution = chosen if isinstance(chosen, LimitedSolution) else None
     pruning = chosen if isinstance(chosen, Pruning) else chosen.pruning
     problem, limits = path.problem, () if solution is None or solution.is_budget else transferable(solution.limits)
@@ -172,7 +176,7 @@ def gather(
     rows = _safe_indexing(X, held_out.usage.rows)
     both = Pruning.unpruned(held_out), Pruning(held_out, pruning.kept)
     ensemble = problem.ensemble
-    change = held_out_change(held_out, pruning.kept, forest, y, confidence, limits, shown.positive, cut=cut)
+    change = held_out_change(held_out, pruning.kept, forest, y, confidence, limits, shown.positive, groups, cut)
     answers = [
         Answers(np.asarray(model.predict(rows)), p.problem.usage.row_costs(p.kept), p.bought)
         for model, p in zip((forest, pruned), both, strict=True)

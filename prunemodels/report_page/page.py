@@ -78,6 +78,8 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
         only for a cascade: show the policy of least error within this mean cost.
     sample_weight
         shape (N,), >= 0: a held-out example stands for that many, in cost as in error.
+    groups
+        shape (N,): the group of each held-out example, such as the patient of a visit, of which intervals count each as one draw.
     confidence
         confidence of the intervals: exact ones of error rates, Student's two-sided ones of mean costs, which describe and do not
         guarantee.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ import prunemodels as pm
 from prunemodels.cascades.fitting import divisions
 from prunemodels.command_line.cli import main
 from prunemodels.errors import InvalidInputError
+from prunemodels.files.forests import save_forest
 from prunemodels.models.labelled_samples import Sample
+from prunemodels.report_page.page import _facts as gathered
 from prunemodels.stages.raw_tables import group_columns
 from prunemodels.statements.groups import folds_of, over_groups
 from prunemodels.statements.mean_bounds import paired_share_interval, share_interval
@@ -104,6 +107,61 @@ def test_a_change_counts_groups() -> None:
     assert groups.classes.sensitivity.rates[1].high > rows.classes.sensitivity.rates[1].high
     single = result.evaluate(X_test, y_test, groups=np.arange(169))
     assert single.increase == rows.increase
+
+
+def four_visits(file: str, rows: slice) -> None:
+    """Each patient once, and four times."""
+    from prunemodels.example import X_test, y_test
+
+    patients = X_test[rows].assign(ill=y_test[rows], patient=np.arange(len(X_test[rows])))
+    patients.to_csv(f"one_{file}", index=False)
+    pd.concat([patients] * 4).to_csv(f"four_{file}", index=False)
+
+
+def test_evaluate_and_report_count_patients(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four equal visits of each patient: every interval is that of the patients, by command and on a page."""
+    from prunemodels.example import X_valid, forest, path, y_valid
+
+    monkeypatch.chdir(tmp_path)
+    four_visits("test.csv", slice(None))
+    exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
+    pm.save_cascade(exits.at_cost(6), "c.skops")
+    pm.save_cascade(exits.at_cost(3), "d.skops")
+    save_forest(forest, "f.skops")
+    for model in ("c.skops --against d.skops", "f.skops --costs 1"):
+        found = []
+        for table in ("one", "four"):
+            evaluate = f"evaluate {model} --data {table}_test.csv --label ill --groups patient --json"
+            assert main(evaluate.split()) == 0
+            found.append(json.loads(capsys.readouterr().out))
+        one, four = found
+        assert [four[k] for k in ("cost", "error")] == [pytest.approx(one[k] | {"n": 169}) for k in ("cost", "error")]
+        if "change" in one:
+            assert four["change"]["increase"] == pytest.approx(one["change"]["increase"])
+            assert four["change"]["n_groups"] == 169
+        assert main([*evaluate.replace(" --json", "").split()]) == 0
+        assert "Intervals count 169 groups of examples" in " ".join(capsys.readouterr().out.split())
+    pages = []
+    for table in ("one", "four"):
+        report = f"report c.skops --held-out {table}_test.csv --label ill --groups patient --out {table}.html --json"
+        assert main(report.split()) == 0
+        pages.append(json.loads(capsys.readouterr().out)["held_out"])
+    for name in ("cost_after", "error_after", "increase", "saving"):
+        assert [pages[1][name][end] for end in ("low", "high")] == pytest.approx([pages[0][name][end] for end in ("low", "high")])
+    data = pd.read_csv("four_test.csv")
+    rows, labels, groups = data.drop(columns=["ill", "patient"]), data["ill"].to_numpy(), data["patient"]
+    chosen = pm.solve(path.problem, budget=8, method="path", path=path)
+    for source, more, options in ((exits, (), {}), (path, (forest,), {"chosen": chosen})):
+        shown = gathered(source, *more, rows, labels, groups=groups, **options)
+        plain = gathered(source, *more, rows, labels, **options)
+        assert shown.held_out.n_groups == 169
+        assert shown.held_out.error_after.high > plain.held_out.error_after.high
+        ends, narrow = shown.tradeoff.ends, plain.tradeoff.ends
+        assert ends is None or (np.diff(ends, axis=0) > np.diff(narrow, axis=0)).all()
+    with pytest.raises(InvalidInputError, match="X is None, but groups is given"):
+        gathered(exits, groups=groups)
 
 
 def test_groups_are_routed() -> None:
