@@ -14,10 +14,11 @@ from sklearn.base import is_classifier
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
-from prunemodels.cascades.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable
+from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.chains import all_sets, best_orders, with_regions
 from prunemodels.cascades.elimination import ItemSet, SetSearch, eliminate, grow, mean_loss
 from prunemodels.cascades.exit_path import Doubts
+from prunemodels.cascades.fitted_cascade import CascadeClasses, CascadeNumbers
 from prunemodels.cascades.fitting import (
     Judged,
     StagePlan,
@@ -28,6 +29,7 @@ from prunemodels.cascades.fitting import (
     judged_fold,
     progress_bar,
 )
+from prunemodels.cascades.goals import check_affordable
 from prunemodels.cascades.kept_stages import keeping
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs

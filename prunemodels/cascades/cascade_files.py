@@ -29,7 +29,8 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.tree_loss import MEASURES, TreeLoss
 from formulations.stored_arrays import too_large
-from prunemodels.cascades.cascade import Cascade, version_of_package
+from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.fitted_cascade import version_of_package
 from prunemodels.cascades.learning import ExitSample
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS
 from prunemodels.files.forests import check_model_file, load_joblib, load_model, save_forest

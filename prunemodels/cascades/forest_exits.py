@@ -28,9 +28,10 @@ from formulations.instance.cost_sample import in_order_of
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
-from prunemodels.cascades.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable, keep_columns
+from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.choosing import chosen
 from prunemodels.cascades.exit_path import Doubts, ExitPath, check_learning, learn_exit_path, weights_to_learn
+from prunemodels.cascades.fitted_cascade import CascadeClasses, CascadeNumbers, keep_columns
 from prunemodels.cascades.fitting import (
     Judged,
     StagePlan,
@@ -38,6 +39,7 @@ from prunemodels.cascades.fitting import (
     check_kinds,
     is_unfitted,
 )
+from prunemodels.cascades.goals import check_affordable
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import class_numbers

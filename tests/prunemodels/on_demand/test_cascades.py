@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
-from prunemodels.cascades.cascade import Cascade, keep_columns
+from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.fitted_cascade import keep_columns
 from prunemodels.on_demand import UNAVAILABLE, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from prunemodels.stages.policy import ExitPolicy, decide
