@@ -39,7 +39,7 @@ from prunemodels.points import Rule
 from prunemodels.stages.judging import LossWord, Mistakes, fitting_loss
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.set_stages import SetStages, check_named_columns, columns_of, predictions_of, row_prices
-from prunemodels.stages.table_preparation import search_models, stage_models
+from prunemodels.stages.table_preparation import is_slow, search_models, stage_models
 
 
 class _BudgetCascade(Cascade):
@@ -221,16 +221,20 @@ class _BudgetCascade(Cascade):
     def _teams(
         self, part: tuple[Sample, Sample], training: Training, models: Sequence[Any], sets: Sequence[ItemSet]
     ) -> list[tuple[Any, ...]]:
-        """For each set the kinds of models that its stage chooses from, the best first.
+        """For each set the kinds of models that its stage chooses from, the best first; the last of `models` is a quick one.
 
         They are compared on a few of the sets: those that lower the held-out loss of their mean. Every set takes the kinds of the
-        one of these that is nearest by price.
+        one of these that is nearest by price. Slow kinds that a set does without are not tried on cheaper sets.
         """
         place = np.argsort([float(training.items.price[s.items].sum()) for s in sets], kind="stable")
         place = place[[bool(sets[k].features.size) for k in place]]
         tried = np.unique(np.round(np.array(PARAMS.compared_sets) * (len(place) - 1)).astype(int))
-        keep, columns = keeping(training.kept, "teams", list(models), training.by), [sets[place[k]].features for k in tried]
-        teams = [keep(some, partial(self._team, part, training, models, some)) for some in columns]
+        keep, kinds = keeping(training.kept, "teams", list(models), training.by), dict(enumerate(models))
+        teams: list[list[int]] = []
+        for k in tried[::-1]:
+            columns = sets[place[k]].features
+            teams.insert(0, keep((columns, [*kinds]), partial(self._team, part, training, kinds, columns)))
+            kinds = {m: model for m, model in kinds.items() if m in teams[0] or not is_slow(model)}
         nearest = np.abs(np.arange(len(place))[:, None] - tried).argmin(axis=1)
         found: list[tuple[Any, ...]] = [()] * len(sets)
         for k, at in zip(place.tolist(), nearest.tolist(), strict=True):
@@ -238,21 +242,26 @@ class _BudgetCascade(Cascade):
         return found
 
     def _team(
-        self, part: tuple[Sample, Sample], training: Training, models: Sequence[Any], columns: NDArray[np.int64]
+        self, part: tuple[Sample, Sample], training: Training, kinds: dict[int, Any], columns: NDArray[np.int64]
     ) -> list[int]:
-        """Places of the kinds of models whose mean loses least on some columns, the best first: each lowers the loss."""
-        folds = [judged_fold(model, *part, training.classes, training.seed) for model in models]
-        held_out = folds[0].held_out
+        """The kinds of models whose mean loses least on some columns, the best first.
+
+        Each lowers the loss, a slow one by more than `CascadeParams.worth`.
+        """
+        folds = {m: judged_fold(model, *part, training.classes, training.seed) for m, model in kinds.items()}
+        held_out = next(iter(folds.values())).held_out
         X = columns_of(held_out.X, columns)
-        said = [predictions_of(fold.train(columns), X, training.classes) for fold in folds]
+        said = {m: predictions_of(fold.train(columns), X, training.classes) for m, fold in folds.items()}
 
-        def loss(team: Sequence[int]) -> float:
-            return mean_loss(np.mean([said[m] for m in team], axis=0), held_out.y, held_out.weights, training.by)
+        def loss(*team: int) -> float:
+            mean = np.mean([said[m] for m in team], axis=0)
+            dear = 1 + PARAMS.worth * sum(is_slow(kinds[m]) for m in team)
+            return dear * mean_loss(mean, held_out.y, held_out.weights, training.by)
 
-        team = [min(range(len(models)), key=lambda m: loss([m]))]
-        while others := [m for m in range(len(models)) if m not in team]:
-            best = min(others, key=lambda m: loss([*team, m]))
-            if loss([*team, best]) >= loss(team):
+        team = [min(kinds, key=loss)]
+        while others := [m for m in kinds if m not in team]:
+            best = min(others, key=lambda m: loss(*team, m))
+            if loss(*team, best) >= loss(*team):
                 break
             team.append(best)
         return team

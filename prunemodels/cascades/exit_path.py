@@ -22,7 +22,6 @@ from prunemodels.cascades.learning import (
     ExitSample,
     HeldOutPolicies,
     LearnedExits,
-    Method,
     at_first_stage,
     between_optima,
     between_stages,
@@ -141,7 +140,7 @@ class ExitPath:
 
     @cached_property
     def _on_other_rows(self) -> tuple[HeldOutPolicies, ...]:
-        return tuple(self.cross_fitted.at_lam(float(lam)) for lam in self.lam)
+        return self.cross_fitted.at_lam(*self.lam.tolist())
 
     @property
     def held_out_cost(self) -> NDArray[np.float64]:
@@ -203,10 +202,8 @@ class ExitPath:
         self.row_at_cost(budget)  # refuses a budget that no policy keeps
         limit = float(exact(budget, "budget"))
         all_spent = limit <= self.single_cost[0] * (1 + STAGE_PARAMS.rounding)  # once all rows have come to the first stage
-        found: list[tuple[Method, HeldOutPolicies]] = []
-        for method in (at_first_stage,) if all_spent else (between_optima, between_stages):
-            spend = partial(method, budget=limit)
-            found.append((spend, self.cross_fitted.held_out(spend)))
+        methods = [partial(m, budget=limit) for m in ((at_first_stage,) if all_spent else (between_optima, between_stages))]
+        found = zip(methods, self.cross_fitted.held_out(*methods), strict=True)
         chosen, held_out = min(found, key=lambda pair: pair[1].mean(pair[1].judged))
         choice = self._choice(chosen(self.learned, self.sample), held_out, None)
         row = self._as_good(choice.cost, held_out)
@@ -250,7 +247,7 @@ class ExitPath:
     @checked
     def choice(self, k: int) -> Choice:
         """The policy of row k."""
-        return self._choice(self.policy(k), self.cross_fitted.at_lam(float(self.lam[k])), k)
+        return self._choice(self.policy(k), self.cross_fitted.at_lam(float(self.lam[k]))[0], k)
 
     def _choice(self, policy: ExitPolicy, seen: HeldOutPolicies, row: int | None) -> Choice:
         own = self.sample.own_rows

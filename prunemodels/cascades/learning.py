@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -224,6 +224,10 @@ Method = Callable[[LearnedExits, ExitSample], ExitPolicy]
 """A way to choose a policy by rows that it may see."""
 
 
+def _optimum(learned: LearnedExits, _: ExitSample, lam: float) -> ExitPolicy:
+    return learned.policy(learned.path.row_at_lam(lam))
+
+
 class HeldOutPolicies(NamedTuple):
     """What policies do on rows that they were not learned from."""
 
@@ -251,27 +255,28 @@ class CrossFitted:
         """Without what can be computed again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def held_out(self, method: Method) -> HeldOutPolicies:
-        """Every row under the policy that a method chooses without the row's fold."""
+    def held_out(self, *methods: Method) -> tuple[HeldOutPolicies, ...]:
+        """For each method every row under the policy that it chooses without the row's fold."""
         n = self.sample.n_rows
-        cost, loss, judged = np.empty(n), np.empty(n), np.empty(n)
-        everyone = np.arange(n)
+        found = [HeldOutPolicies(np.empty(n), np.empty(n), np.empty(n), self.sample.weights) for _ in methods]
         for rows, learned in self.folds:
-            policy = method(learned, self.sample.take(np.setdiff1d(everyone, rows)))
-            part = self.sample.take(rows)
-            stage, place = policy.stop_stages(part.doubt), np.arange(rows.size)
-            cost[rows] = part.cost[stage, place] + part.once[policy.last_stage]
-            loss[rows], judged[rows] = part.loss[stage, place], part.judged[stage, place]
-        return HeldOutPolicies(cost, loss, judged, self.sample.weights)
+            seen, part = self.sample.take(np.setdiff1d(np.arange(n), rows)), self.sample.take(rows)
+            place = np.arange(rows.size)
+            for method, held_out in zip(methods, found, strict=True):
+                policy = method(learned, seen)
+                stage = policy.stop_stages(part.doubt)
+                held_out.cost[rows] = part.cost[stage, place] + part.once[policy.last_stage]
+                held_out.loss[rows], held_out.judged[rows] = part.loss[stage, place], part.judged[stage, place]
+        return tuple(found)
 
-    def at_lam(self, lam: float) -> HeldOutPolicies:
-        """The optima for a price of cost."""
-        return self.held_out(lambda learned, _: learned.policy(learned.path.row_at_lam(lam)))
+    def at_lam(self, *lams: float) -> tuple[HeldOutPolicies, ...]:
+        """The optima for each price of cost."""
+        return self.held_out(*(partial(_optimum, lam=lam) for lam in lams))
 
     @cached_property
     def curve(self) -> tuple[HeldOutPolicies, ...]:
         """`at_lam` for every point."""
-        return tuple(self.at_lam(float(lam)) for lam in self.lam)
+        return self.at_lam(*self.lam.tolist())
 
     def area(self, costs: Floats) -> float:
         """Mean over some costs of the least mean judged loss for at most that cost; the largest where no policy is that cheap."""

@@ -18,14 +18,9 @@ class CascadeParams:
     one_thread_numbers: int = 2_000_000
     searched_rows: int = 5_000  # training rows of the models by which sets are found; stages are fitted on all rows
     compared_rows: int = 10_000  # training rows of the models by which the kinds of models are chosen
-    compared_sets: tuple[float, ...] = (
-        0.0,
-        0.15,
-        0.3,
-        0.45,
-        0.6,
-        1.0,
-    )  # the sets on which they are: places among those that rise in price
+    # the sets on which they are: places among those that rise in price
+    compared_sets: tuple[float, ...] = (0.0, 0.15, 0.3, 0.45, 0.6, 1.0)
+    worth: float = 0.02  # share of the held-out loss by which a slow kind of model must lower it
 
     # Backward elimination, see `prunemodels.cascades.elimination`.
     several_above: int = 16  # with more items than this, several are dropped at once,
@@ -33,7 +28,7 @@ class CascadeParams:
     measured_up_to: int = 12  # with at most this many items, training again decides among
     n_measured: int = 3  # this many items: those that by shuffling matter least for their price
     most_parts: int = 3  # largest number of divisions of the examples by which sets are found
-    shuffled_rows: int = 4_000  # largest number of held-out rows by which shuffled columns are judged
+    shuffled_rows: int = 2_000  # largest number of held-out rows by which shuffled columns are judged
 
     # Sets that grow forward.
     most_grown: int = 6  # their number

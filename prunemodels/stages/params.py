@@ -30,10 +30,12 @@ class StageParams:
     most_one_hot: int = 64  # largest number of levels of a column for linear models
     most_bins: int = 255  # largest number of levels of a column for other models: what scikit-learn's histograms take
     few_rows: int = 2_000  # below this number of rows boosting takes small trees
+    # From there on, the weight of the ridge of leaves in boosting, see `benchmarks.stage_models`; without it rare classes diverge.
+    leaf_ridge: float = 5.0
     # From this number of rows on, larger trees are tried in the place of forests and strong ridges, which take long there.
     # Stages then choose between the two models that are best on all columns.
     many_rows: int = 20_000
-    quick_trees: tuple[int, int, float] = (40, 15, 0.2)  # rounds, leaves, learning rate of boosting by which sets are compared
+    quick_trees: tuple[int, int, float] = (30, 15, 0.25)  # rounds, leaves, learning rate of boosting by which sets are compared
     strengths: tuple[float, ...] = (1.0, 0.03)  # inverse weights of the ridge of linear models
     fewest_to_judge: int = 20  # with fewer values a column is not taken for one of identifiers
     # With fewer whole numbers than this, all must differ, and be dense or sparse: of 30 samples of 20, 30 and

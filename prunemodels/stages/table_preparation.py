@@ -202,11 +202,19 @@ def stage_models(n_rows: int, *, classifier: bool, numeric: bool) -> tuple[Any, 
     """
     boosting, trees = _KINDS[classifier]
     if n_rows >= PARAMS.many_rows:
-        boosted = [boosting(max_iter=300, max_leaf_nodes=leaves, early_stopping=True) for leaves in (31, 127)]
+        boosted = [
+            boosting(max_iter=300, max_leaf_nodes=leaves, l2_regularization=PARAMS.leaf_ridge, early_stopping=True)
+            for leaves in (31, 127)
+        ]
         found: list[tuple[Any, Kind]] = [*((model, "boosted") for model in boosted), (_linear(1.0, classifier), "linear")]
     else:
         leaves, rounds = (7, 60) if n_rows < PARAMS.few_rows else (31, 100)
-        small = boosting(max_iter=rounds, max_leaf_nodes=leaves, min_samples_leaf=min(20, max(2, n_rows // 20)))
+        small = boosting(
+            max_iter=rounds,
+            max_leaf_nodes=leaves,
+            min_samples_leaf=min(20, max(2, n_rows // 20)),
+            l2_regularization=0.0 if n_rows < PARAMS.few_rows else PARAMS.leaf_ridge,
+        )
         forest = trees(60, min_samples_leaf=2)
         found = [(small, "boosted"), *((_linear(c, classifier), "linear") for c in PARAMS.strengths), (forest, "forest")]
     return tuple(_for_numbers(model, kind) if numeric else prepared(model, kind) for model, kind in found)
@@ -218,9 +226,21 @@ def search_models(*, classifier: bool, numeric: bool) -> tuple[Any, ...]:
     `numeric`: see `stage_models`.
     """
     rounds, leaves, rate = PARAMS.quick_trees
-    quick = _KINDS[classifier][0](max_iter=rounds, max_leaf_nodes=leaves, learning_rate=rate, early_stopping=False)
+    quick = _KINDS[classifier][0](
+        max_iter=rounds,
+        max_leaf_nodes=leaves,
+        learning_rate=rate,
+        l2_regularization=PARAMS.leaf_ridge,
+        early_stopping=False,
+    )
     found: list[tuple[Any, Kind]] = [(quick, "boosted"), *((_linear(c, classifier), "linear") for c in PARAMS.strengths)]
     return tuple(_for_numbers(model, kind) if numeric else prepared(model, kind) for model, kind in found)
+
+
+def is_slow(model: Any) -> bool:
+    """Whether one of `stage_models` takes long: trees do, but for those of `search_models`."""
+    last = model[-1] if isinstance(model, Pipeline) else model
+    return hasattr(last, "max_leaf_nodes") and getattr(last, "max_iter", np.inf) > PARAMS.quick_trees[0]
 
 
 _KINDS = {

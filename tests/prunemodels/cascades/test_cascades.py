@@ -162,8 +162,8 @@ def test_held_out_figures_do_not_use_the_label_of_the_row_that_they_judge(seed: 
         sample = sample_of(table, y, weights, MarginDoubt())
         learned = solve_exits(sample_of(table, truth, weights, MarginDoubt()), MarginDoubt(), None, n_levels=4)
         folds = cross_fit(sample, learned, n_levels=4, rng=np.random.RandomState(0))
-        spending = folds.held_out(lambda found, rows: between_optima(found, rows, float(table.cost.mean())))
-        return np.array([spending.cost, *(folds.at_lam(lam).cost for lam in (0.0, 0.05, 0.2))])
+        (spending,) = folds.held_out(lambda found, rows: between_optima(found, rows, float(table.cost.mean())))
+        return np.array([spending.cost, *(seen.cost for seen in folds.at_lam(0.0, 0.05, 0.2))])
 
     plain = held_out(truth)
     for i in range(0, 40, 7):
