@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.errors import InvalidInputError
-from formulations.stored_arrays import too_large
+from formulations.memory import too_large
 
 BYTES_OF_LINE, BYTES_OF_ENTRY = 64, 32
 """Memory for each row or column and for each entry that any use of a matrix takes at least: pointers, numbers, a copy."""

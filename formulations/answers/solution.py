@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning, before_and_after
 from formulations.instance.problem import PruningProblem
+from formulations.memory import readable
 from formulations.shown import Brief, Card, Shown
-from formulations.stored_arrays import readable
 
 
 class Status(StrEnum):

@@ -38,8 +38,8 @@ from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import real_array, refuse_unreal
 from formulations.instance.ensemble import Ensemble, Forest
+from formulations.memory import scratch_array, too_large
 from formulations.sparse_arrays import check_sparse, dense_array
-from formulations.stored_arrays import scratch_array, too_large
 
 Amount = TypeVar("Amount", np.int64, np.float64, np.object_)
 
@@ -61,7 +61,7 @@ class Routing:
     # start, stop: int32, shape (n,): the range of each node in the row `order[tree_of[h]]`.
     start: NDArray[np.int32]
     stop: NDArray[np.int32]
-    scratch: Path | None = None  # the folder of a file that holds the order, see `formulations.stored_arrays`; None: memory
+    scratch: Path | None = None  # the folder of a file that holds the order, see `formulations.memory`; None: memory
 
     def __reduce__(self) -> tuple[type[Routing], tuple[NDArray[np.int32], ...]]:
         """Pickle as a routing in memory, since the folder may not exist where it is unpickled."""

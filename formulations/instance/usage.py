@@ -34,7 +34,7 @@ from formulations.instance.cost_sample import check_most, check_size, check_weig
 from formulations.instance.ensemble import Ensemble, Forest
 from formulations.instance.routing import Amount, Routing, RowBlocks, features_of, n_examples, route, row_blocks, row_order
 from formulations.instance.usage_arcs import Charges, Level, UsageArcs, charges_of, count_arcs, raise_levels, usage_arcs
-from formulations.stored_arrays import scratch_array
+from formulations.memory import scratch_array
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from formulations.errors import BrokenFileError, InvalidInputError, NotFittedFor
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.tree_loss import MEASURES, TreeLoss
-from formulations.stored_arrays import too_large
+from formulations.memory import too_large
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.fitted_cascade import version_of_package
 from prunemodels.cascades.learning import ExitSample

@@ -416,7 +416,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
     "Set up a service or the shell": {
         "warm-up": Command(
             "compile ahead what a service compiles at its first prediction",
-            "demo:warm_up_command",
+            "service:warm_up_command",
             "--all  also what pruning uses",
             "warm-up",
             "Compile the kernels of predictions on demand and of evaluation, and store them: in the folder of NUMBA_CACHE_DIR, "
@@ -424,7 +424,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
         ),
         "completion": Command(
             "print a script that completes commands and options",
-            "demo:completion_command",
+            "service:completion_command",
             "shell bash|zsh|tcsh:choice  the shell",
             "completion bash",
             "Print a script that completes commands and options. Set it up once with\n"

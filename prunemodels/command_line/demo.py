@@ -3,14 +3,11 @@
 The experiment of BP16: grow a forest on the training part, every split chosen among all features; take the errors from the
 bags and the use of features from the validation part; prune; measure cost and error on the test part. Features cost 1 each, but
 for the heart data, whose tests have prices in dollars.
-
-``warm-up`` and ``completion`` set up a service and a shell, once.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
@@ -26,10 +22,10 @@ from sklearn.utils.multiclass import type_of_target
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.shown import align, rate
-from prunemodels.command_line.parsing import parser, shows_progress
+from prunemodels.command_line.parsing import shows_progress
 from prunemodels.command_line.process import styled
 from prunemodels.command_line.summary import SETTINGS, Summary
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
@@ -227,64 +223,3 @@ def budget_table(table: pd.DataFrame, cost: str, saved: str) -> str:
     header, *lines = align(["budget", *(heading for heading, _, _ in shown.values())], rows).split("\n")
     bold = [styled(line, "bold") if row[0] == saved else line for line, row in zip(lines, rows, strict=True)]
     return "\n".join([styled(header, "bold"), *bold])
-
-
-def completion_command(args: argparse.Namespace) -> Summary:
-    """``prunemodels completion``: a script for the shell, which shtab writes from the parser."""
-    shtab = package("shtab")
-    top = parser()
-    for action in top._subparsers._group_actions if top._subparsers else ():  # argparse has no public way to them
-        action.help = "command"  # shtab leaves out what help does, and help shows the commands by task
-    script = shtab.complete(top, shell=args.shell)
-    return Summary({"shell": args.shell, "script": script}, [script], timed=False)
-
-
-def warm_up_command(args: argparse.Namespace) -> Summary:
-    """``prunemodels warm-up``: compile ahead what a service, or pruning, would compile at its first call."""
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
-    import formulations.compiled
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 5))
-    y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(np.int64)
-    classifier = RandomForestClassifier(5, max_depth=4, random_state=0).fit(X, y)
-    _serve(classifier, X, y, {"early_stopping": True})
-    _serve(RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, X[:, 0]), X, X[:, 0], {"tolerance": 0.5})
-    if args.all:
-        _prune(classifier, X, y)
-    used = [kernel for kernel in formulations.compiled.KERNELS if kernel.signatures]
-    new = [kernel for kernel in used if kernel.stats.cache_misses]
-    if any(kernel.stats.cache_path is None for kernel in new):
-        raise BrokenFileError(
-            "compiled code can be stored nowhere: neither the package, nor the home, nor the temporary folder is writable; "
-            "set NUMBA_CACHE_DIR to a folder that is, and run the command again"
-        )
-    compiled = sorted(f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}" for kernel in new)
-    folder = os.path.commonpath([kernel.stats.cache_path for kernel in used if kernel.stats.cache_path is not None])
-    done = f"Compiled {len(new)} kernels; {len(used) - len(new)} were there already. They are stored below {folder}"
-    record = {"compiled": compiled, "found": len(used) - len(new), "folder": folder}
-    return Summary(record, [*(f"  {name}" for name in compiled), done])
-
-
-def _serve(forest: Any, X: Any, y: Any, stopping: dict[str, Any]) -> None:
-    """What a service calls: predictions on demand, with and without early stopping, and their cost."""
-    from prunemodels.evaluation.evaluate import evaluate
-    from prunemodels.on_demand.predictor import OnDemandPredictor
-    from prunemodels.on_demand.request import from_table
-
-    for options in ({}, stopping):
-        OnDemandPredictor(forest, 1, from_table(X), **options).run(range(len(X)))
-    evaluate(forest, X, y, costs=1)
-
-
-def _prune(forest: Any, X: Any, y: Any) -> None:
-    """What pruning calls: the whole path, a budget, and price sharing."""
-    from prunemodels.estimators.fitted_forest import prune_forest
-    from prunemodels.evaluation.path import evaluate_path
-    from solvers.path.pruning_path import pruning_path
-    from solvers.price_sharing import price_sharing
-
-    pruned = prune_forest(forest, X, y, costs=[1, 2.5, 3, 4, 5], budget=4)
-    evaluate_path(pruning_path(pruned.problem), X, y)
-    price_sharing(pruned.problem, 0.01)

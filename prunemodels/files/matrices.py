@@ -13,8 +13,9 @@ import numpy as np
 from scipy import io, sparse
 
 from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.memory import too_large
 from formulations.sparse_arrays import BYTES_OF_ENTRY, BYTES_OF_LINE, check_sparse
-from formulations.stored_arrays import read_array, read_arrays, too_large
+from formulations.stored_arrays import read_array, read_arrays
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from prunemodels.files import MATRIX_ENDINGS as MATRIX_ENDINGS

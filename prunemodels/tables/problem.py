@@ -7,7 +7,7 @@ as `route` does. If the number of rows is known beforehand, the positions are st
     memory  =  4 T N bytes (the order)  +  4 N bytes a thread that sorts a tree  +  the chunk                               (1)
 
 Otherwise the positions have arrays of their own until the end. These take 2 T N bytes more (4 T N where a tree has over 65,536
-leaves). With a scratch folder, positions and order are files in it, see `formulations.stored_arrays`.
+leaves). With a scratch folder, positions and order are files in it, see `formulations.memory`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import Routing, leaf_positions, read_only, route, sort_by_leaf, walk_tree
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
+from formulations.memory import scratch_array
 from formulations.shown import row_of
-from formulations.stored_arrays import scratch_array
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.error_samples import Errors, InBag
 from prunemodels.models.forests.labels import class_numbers

@@ -27,7 +27,8 @@ from formulations.answers.pruning import total_cost
 from formulations.answers.solution import StopReason
 from formulations.errors import BrokenFileError
 from formulations.instance.problem import Core
-from formulations.stored_arrays import fingerprint, memory_free
+from formulations.memory import memory_free
+from formulations.stored_arrays import fingerprint
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective, fitting_objective
 from solvers.closures.subproblem import ParametricSubproblem, small_subproblem

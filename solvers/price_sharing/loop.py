@@ -35,7 +35,7 @@ from formulations.answers.solution import StopReason
 from formulations.checkpoints import Checkpoint
 from formulations.errors import InterruptedSolveError
 from formulations.long_steps import Progress
-from formulations.stored_arrays import too_large
+from formulations.memory import too_large
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
 from solvers.price_sharing.params import SharingParams

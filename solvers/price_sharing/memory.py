@@ -26,7 +26,7 @@ from formulations.answers.solution import StopReason, what_memory_left_open
 from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import BLOCK_ROWS
-from formulations.stored_arrays import memory_free, readable
+from formulations.memory import memory_free, readable
 from solvers.price_sharing.params import SharingParams
 
 

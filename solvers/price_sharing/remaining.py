@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.instance.usage import ForestUsage
-from formulations.stored_arrays import scratch_array
+from formulations.memory import scratch_array
 from solvers.closures.integer_objective import IntegerPrices
 
 

@@ -54,7 +54,7 @@ from formulations.answers.solution import StopReason
 from formulations.errors import CapacityOverflowError
 from formulations.instance.problem import Core, PruningProblem
 from formulations.instance.routing import features_of
-from formulations.stored_arrays import too_large
+from formulations.memory import too_large
 from solvers.closures.cut import best_closure, cut_seconds
 from solvers.closures.subproblem import OpenPart, open_part
 from solvers.closures.tree_pass import best_tree_closures

@@ -36,8 +36,8 @@ from sklearn.tree._tree import Tree
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.tree_loss import TreeLoss
+from formulations.memory import too_large
 from formulations.sparse_arrays import check_sparse
-from formulations.stored_arrays import too_large
 from prunemodels.models.columns import final_step, trace_pipeline
 from prunemodels.models.trees import joined, one_tree
 

@@ -29,7 +29,7 @@ from formulations.instance.numbers import MOST_WEIGHTS
 from formulations.instance.routing import features_of, route
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import Charges, charges_of
-from formulations.stored_arrays import memory_free
+from formulations.memory import memory_free
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.cluster.workers import RowSource
 from solvers.price_sharing.params import ClusterParams, SharingParams

@@ -19,10 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
-from formulations import BrokenFileError, InvalidInputError, stored_arrays
+from formulations import BrokenFileError, InvalidInputError, memory
 from formulations.instance import routing as module
 from formulations.instance.routing import BLOCK_ROWS, Routing, as_rows, leaves_of, route, row_blocks, row_order
-from formulations.stored_arrays import scratch_array
+from formulations.memory import scratch_array
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.tables.problem import ChunkedRouting
 from tests.instances import Node, ensemble_of, random_problem, random_tree, way
@@ -33,9 +33,9 @@ def test_rows_that_do_not_fit_are_refused_before_any_memory_is_taken(monkeypatch
     """6 bytes for each row and tree: 200,000 rows of one tree in 1.2 MB, not in one byte less; the words say what helps."""
     ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))], 1)
     rows = np.zeros((200_000, 1), dtype=np.float32)
-    monkeypatch.setattr(stored_arrays, "memory_free", lambda: 1_200_000)
+    monkeypatch.setattr(memory, "memory_free", lambda: 1_200_000)
     assert route(ensemble, rows).n_rows == 200_000
-    monkeypatch.setattr(stored_arrays, "memory_free", lambda: 1_199_999)
+    monkeypatch.setattr(memory, "memory_free", lambda: 1_199_999)
     with pytest.raises(InvalidInputError, match=r"200,000 rows.* 1 trees needs 1 MB of memory, 1 MB are free.* 20,000"):
         route(ensemble, rows)
 

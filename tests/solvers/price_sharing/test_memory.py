@@ -15,9 +15,9 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks.hepmass_like import events
 from formulations import PruningProblem, Status, StopReason
-from formulations import stored_arrays as free_memory
+from formulations import memory as free_memory
 from formulations.instance.routing import BLOCK_ROWS
-from formulations.stored_arrays import memory_free
+from formulations.memory import memory_free
 from proofs_checks import check_solution
 from solvers import min_cut, pruning_path
 from solvers.brute_force import brute_force
