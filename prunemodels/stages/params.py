@@ -29,8 +29,9 @@ class StageParams:
     most_rare_words: int = 1_000  # rare levels that a model keeps by name; a column with more of them holds free text
     most_one_hot: int = 64  # largest number of levels of a column for linear models
     most_bins: int = 255  # largest number of levels of a column for other models: what scikit-learn's histograms take
+    few_asked: int = 16  # up to this number of rows to predict a forest is asked tree by tree
     few_rows: int = 2_000  # below this number of rows boosting takes small trees
-    # From there on, the weight of the ridge of leaves in boosting, see `benchmarks.stage_models`: without it rare classes diverge
+    # From there on, the weight of the ridge of leaves in boosting (`benchmarks.stage_models`); without it rare classes diverge.
     leaf_ridge: float = 5.0
     # From this number of rows on, larger trees are tried in the place of forests and strong ridges, which take long there.
     # Stages then choose between the two models that are best on all columns.

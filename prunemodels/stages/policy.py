@@ -238,9 +238,10 @@ def stages_reached(go: NDArray[np.bool_], level: NDArray[np.int64]) -> NDArray[n
 
 def decide(policy: ExitPolicy, stages: Stages, X: Any) -> Decision:
     """Send the rows of X through the stages; a stage sees only the rows that come to it."""
-    visit, stage, value = policy.start(n_examples(X)), np.zeros(n_examples(X), dtype=np.int64), None
+    n = n_examples(X)
+    visit, stage, value = policy.start(n), np.zeros(n, dtype=np.int64), None
     while visit.rows.size:
-        alone = stages.output(visit.stage, X if visit.stage == 0 else _safe_indexing(X, visit.rows))
+        alone = stages.output(visit.stage, X if visit.rows.size == n else _safe_indexing(X, visit.rows))
         output, after = policy.step(visit, alone)
         value = output.value.copy() if value is None else value
         stage[visit.rows], value[visit.rows] = visit.stage, output.value

@@ -16,6 +16,7 @@ Each column is prepared by itself, so the same preparation suits any subset of t
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -195,6 +196,7 @@ def _filled(*more: Any) -> Any:
     return make_pipeline(SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), *more)
 
 
+@cache
 def stage_models(n_rows: int, *, classifier: bool, numeric: bool) -> tuple[Any, ...]:
     """Unfitted models for a table of this size, among which a cascade chooses; the forest, which takes longest, is the last.
 
@@ -220,6 +222,7 @@ def stage_models(n_rows: int, *, classifier: bool, numeric: bool) -> tuple[Any, 
     return tuple(_for_numbers(model, kind) if numeric else prepared(model, kind) for model, kind in found)
 
 
+@cache
 def search_models(*, classifier: bool, numeric: bool) -> tuple[Any, ...]:
     """Unfitted models by which sets of columns of a table with many rows are compared: quick ones, since some hundred are fitted.
 
