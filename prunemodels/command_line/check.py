@@ -13,7 +13,8 @@ from formulations.extras import package
 from proofs_checks.verdict import Verdict
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, refuse, reserve, shows_progress
 from prunemodels.command_line.process import STATUS
-from prunemodels.command_line.summary import SETTINGS, Line, Summary
+from prunemodels.command_line.progress import SETTINGS
+from prunemodels.command_line.summary import Line, Summary
 from prunemodels.files import FOREST_ENDINGS, MATRIX_ENDINGS, PROGRAM_ENDINGS
 
 PAPERS = "papers"

@@ -27,7 +27,8 @@ from formulations.extras import package
 from formulations.shown import align, rate
 from prunemodels.command_line.parsing import shows_progress
 from prunemodels.command_line.process import styled
-from prunemodels.command_line.summary import SETTINGS, Summary
+from prunemodels.command_line.progress import SETTINGS
+from prunemodels.command_line.summary import Summary
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart
 from prunemodels.evaluation.evaluate import Evaluation, evaluate

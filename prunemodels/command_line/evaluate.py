@@ -41,7 +41,8 @@ from prunemodels.command_line.judge import (
     weights_of,
 )
 from prunemodels.command_line.parsing import errors_naming, refuse
-from prunemodels.command_line.summary import SETTINGS, Line, Summary, card_of, doing, model_name
+from prunemodels.command_line.progress import SETTINGS, doing
+from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import take_columns
 from prunemodels.evaluation.answers import Answers, Known, answers_of, known_values
 from prunemodels.evaluation.evaluate import Evaluation, evaluate

@@ -31,7 +31,8 @@ from formulations.shown import probably_meant, row_of
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.cascade_files import holds_cascade, load_cascade
 from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES, agreed, errors_naming, option_of, shows_progress, typed
-from prunemodels.command_line.summary import SETTINGS, doing, model_name
+from prunemodels.command_line.progress import SETTINGS, doing
+from prunemodels.command_line.summary import model_name
 from prunemodels.data_files import read_and_tell, read_prices, shown, take_column, take_columns, take_features
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag

@@ -35,7 +35,8 @@ from prunemodels.command_line.inputs import (
     read_labelled,
 )
 from prunemodels.command_line.parsing import again, errors_naming, reserve, reserve_model
-from prunemodels.command_line.summary import SETTINGS, Line, Summary, card_of, doing, model_name
+from prunemodels.command_line.progress import SETTINGS, doing
+from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.answers import Known
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest

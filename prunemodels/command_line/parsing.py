@@ -33,7 +33,7 @@ from formulations.errors import InvalidInputError, PruneModelsError
 from formulations.extras import package
 from prunemodels.command_line.commands import COMMANDS, COMMON, TASKS, Command
 from prunemodels.command_line.process import MEANINGS, styled
-from prunemodels.command_line.summary import SETTINGS
+from prunemodels.command_line.progress import SETTINGS
 
 if TYPE_CHECKING:
     from formulations.instance.limit import Limit

@@ -31,6 +31,7 @@ from prunemodels.command_line.inputs import (
 from prunemodels.command_line.judge import check_positive, choice_line, warnings_of
 from prunemodels.command_line.parsing import errors_naming, need, option_of, refuse
 from prunemodels.command_line.process import STATUS
+from prunemodels.command_line.progress import doing
 from prunemodels.command_line.prune import (
     CHOOSES,
     check_boosted_options,
@@ -39,7 +40,7 @@ from prunemodels.command_line.prune import (
     seen_apart,
     within_limits,
 )
-from prunemodels.command_line.summary import Line, Summary, card_of, doing
+from prunemodels.command_line.summary import Line, Summary, card_of
 from prunemodels.evaluation.vote import without_cut
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.problems import pruning_from_forest

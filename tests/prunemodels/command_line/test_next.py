@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from prunemodels.cascades import budget_cascade
 from prunemodels.command_line.cli import main
-from prunemodels.command_line.summary import SETTINGS, Watch, doing
+from prunemodels.command_line.progress import SETTINGS, Watch, doing
 from tests.prunemodels.command_line.conftest import House
 
 PRUNE = "prune forest.skops --data valid.csv --label label --costs costs.csv --budget 4"
@@ -60,7 +60,7 @@ def test_the_next_line_runs(house: House, monkeypatch: pytest.MonkeyPatch, capsy
 def test_a_pipe_has_a_line_every_ten_seconds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Each says the command, what is being done, and for how long; inner steps come first; nothing is said where nobody asked."""
     assert SETTINGS.seconds_in_pipes == 10
-    monkeypatch.setattr("prunemodels.command_line.summary.SETTINGS", _Quick())
+    monkeypatch.setattr("prunemodels.command_line.progress.SETTINGS", _Quick())
     where: Any
     for where, least in (("pipe", 3), (None, 0)):
         with Watch("cascade", where) as watch:
