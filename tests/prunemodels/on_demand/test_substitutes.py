@@ -13,6 +13,9 @@ from sklearn.linear_model import LogisticRegression
 import prunemodels as pm
 from prunemodels.on_demand import UNAVAILABLE, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
+from prunemodels.on_demand.stage_steps import steps_of
+from prunemodels.on_demand.steps import LOST, UNKNOWN
+from prunemodels.on_demand.substitutes import Reached
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.set_stages import Constant, SetStages
 from prunemodels.stages.stacking import Stack
@@ -119,9 +122,33 @@ def test_a_substitute_that_falls_out_is_gone_round_too() -> None:
     assert (asked, result.probabilities[0, 1], result.exact_cost[0]) == ([(0, 0), (0, 2)], 0.1, 0)
 
 
+@pytest.mark.parametrize(
+    ("lost", "most", "error", "read", "chosen"),
+    [
+        ([1], 4, np.inf, [], [0, 2]),
+        ([1, 2], 4, np.inf, [], [0]),  # (1)
+        ([1], 3, np.inf, [], [2]),  # (2)
+        ([1], 3, 0.2, [], None),  # (3): {c} has 0.2
+        ([1], 3, 0.25, [], [2]),
+        ([1], 3, 0.25, [2], None),  # (4): c has been read
+        ([0, 1, 2], 0, np.inf, [], []),
+    ],
+)
+def test_each_rule_by_hand(lost: list[int], most: int, error: float, read: list[int], chosen: list[int] | None) -> None:
+    """Of {a, b} (0.1), {a, c} (0.15), {c} (0.2), {a} (0.3) and nothing (0.5), two for each column."""
+    steps: Any = steps_of(Priced(None, EQUAL).staged_model())
+    status = np.where(np.isin(range(3), lost), LOST, UNKNOWN).astype(np.uint8)[None]
+    reached = Reached(np.array([error]), np.array([most]), np.isin(range(3), read)[None])
+    (k,) = steps.substitutes.chosen(status, np.zeros((1, 4), dtype=bool), reached).tolist()
+    assert (None if k < 0 else steps.some[k].features.tolist()) == chosen
+
+
 def test_a_cap_and_what_is_held_count() -> None:
     """A cap below the substitute's price stops the row; a value at hand costs nothing; `UNAVAILABLE` in known= is lost."""
-    assert not run_at(EQUAL, [True, False, True, True], max_cost=3)[0].substituted[0]
+    for cap, substituted in ((3, False), (4, True)):
+        predictor = OnDemandPredictor(Priced(None, EQUAL), acquire=Spy(np.zeros((1, 4))), max_cost=cap)
+        result = predictor.run(1, known={"x1": [UNAVAILABLE]})
+        assert (result.substituted[0], result.exact_cost[0]) == (substituted, 4 if substituted else 2)
     spy = Spy(np.zeros((1, 4)))
     known = {"x1": [UNAVAILABLE], "x2": [0.0]}
     result = OnDemandPredictor(Priced(None, EQUAL), acquire=spy).run(1, known=known)
