@@ -270,8 +270,8 @@ def difference(ours: Sequence[Numbers], others: Sequence[Numbers]) -> tuple[floa
     """The mean difference, and half the width of the wider interval."""
     mean, half = paired([a.mean() for a in ours], [b.mean() for b in others])
     rows = np.concatenate(ours) - np.concatenate(others)
-    over_rows = 1.96 * float(rows.std(ddof=1)) / np.sqrt(len(rows)) if len(rows) > len(ours) else 0.0
-    return mean, float(np.nanmax([half, over_rows]))
+    over_rows = 1.96 * float(rows.std(ddof=1)) / np.sqrt(len(rows)) if len(rows) > len(ours) else np.nan
+    return mean, float(np.fmax(half, over_rows))
 
 
 def table(seen: Seen, measure: str) -> str:
