@@ -172,3 +172,8 @@ def test_a_waiting_walk_is_small_and_needs_its_model(kind: str) -> None:
     assert_same(result, predictor.run(X.index[:1]), "bought", "finished")
     with pytest.raises(InvalidInputError, match="has its model"):
         predictor.resume(again)
+    finished = predictor.start(X.index[:5])
+    whole = finished.run()
+    kept = predictor.resume(pickle.loads(pickle.dumps(finished))).result()
+    assert kept.bought == whole.bought
+    assert_same(kept, whole, "finished", "probabilities", "stopped_early", "trees_finished")
