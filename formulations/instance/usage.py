@@ -210,7 +210,7 @@ class ForestUsage:
         """The first stage in which each row needs each item that rows pay, S for all other items; shape (M, N)."""
         remaining = np.maximum(n_stages - stage, 0).astype(np.int32)
         users = np.flatnonzero(self.ensemble.is_split & (stage < n_stages)).astype(np.int32)
-        highest = self.highest_user(users, remaining)[: -self.costs.n_items].reshape(self.costs.n_items, -1)
+        highest = self.highest_user(users, remaining)[: -self.costs.n_items].reshape(self.costs.n_items, self.n_rows)
         return n_stages - np.maximum(highest, 0).astype(np.int64)
 
     def stage_costs(self, stage: NDArray[np.int32], n_stages: int) -> NDArray[np.float64]:

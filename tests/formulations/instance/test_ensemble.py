@@ -179,6 +179,8 @@ def test_a_row_pays_in_the_first_stage_that_needs_an_item() -> None:
     assert small().stage_costs(stage, 3).tolist() == [[0, 0, 0], [2.5, 2.5, 2.5], [0, 3.25, 3.25]]
     assert small().first_stage_by_row(stage, 3).tolist() == [[1, 1, 1], [3, 3, 3], [3, 2, 2]]
     assert small().first_stage_once(stage, 3).tolist() == [3, 2, 3]
+    free = Usage.build(small().ensemble, CostItems((), (), ((), ())), np.zeros((4, 2)))
+    assert free.first_stage_by_row(stage, 3).shape == (0, 4)  # where nothing needs an item
 
 
 def test_bills_of_different_rows_add_up() -> None:
