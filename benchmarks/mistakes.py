@@ -1,6 +1,6 @@
 """Cascades where a missed positive costs ten false alarms, against ten lines of LightGBM that are chosen for the same measure.
 
-    python -m benchmarks.mistakes [--data adult credit covertype caravan] [--splits 5]
+    python -m benchmarks.mistakes [--data adult credit covertype caravan] [--splits 5] [--together]
 
 Every purchase costs 1; columns that code one word are one purchase. The test parts of the splits share no rows. Of the others
 `TRAIN` rows are for training and `VALID` for validation, which every method gets. A method says of each test row how likely it is
@@ -9,6 +9,8 @@ positive, and whether it counts as positive; three measures judge it, each by a 
     mistakes      10 [positive, not so called] + [negative, called positive]
     log loss      - log of the probability of the true class
     1 - AUC       the share of pairs of a positive and a negative row that are in the wrong order
+
+With `--together` cascades get the rows of both parts as one table, and hold rows out as they do by themselves.
 
 The methods are the cascade as it comes with `mistakes=`, with `loss="log_loss"`, and with neither; then
 
@@ -137,13 +139,16 @@ CASCADES: dict[str, Mapping[str, object]] = {
 OURS = {"mistakes": "cascade, mistakes", "log loss": "cascade, log loss", "1 - AUC": "cascade, log loss"}
 
 
-def cascade_answers(problem: Problem, options: Mapping[str, object]) -> list[Answer]:
+def cascade_answers(problem: Problem, options: Mapping[str, object], *, together: bool = False) -> list[Answer]:
     """The cascade as it comes, one object for all budgets."""
     names = [f"x{f}" for f in range(problem.n_features)]
     train, valid, test = (pd.DataFrame(part.X, columns=names) for part in (problem.train, problem.valid, problem.test))
     model = pm.BudgetCascadeClassifier(costs=problem.costs, lam=0, random_state=problem.seed, verbose=0, **options)
     with threadpool_limits(1):
-        model.fit(train, problem.train.y, X_valid=valid, y_valid=problem.valid.y)
+        if together:
+            model.fit(pd.concat([train, valid], ignore_index=True), np.concatenate([problem.train.y, problem.valid.y]))
+        else:
+            model.fit(train, problem.train.y, X_valid=valid, y_valid=problem.valid.y)
         found = []
         for budget in problem.budgets:
             policy = model.at_cost(budget)
@@ -243,7 +248,7 @@ Seen = dict[tuple[str, float, str], list[tuple[Numbers, float]]]
 """By measure, budget and method: what the rows of each split lose, and what they pay."""
 
 
-def judged(name: str, splits: int) -> Iterator[Seen]:
+def judged(name: str, splits: int, *, together: bool) -> Iterator[Seen]:
     """What was seen after each split."""
     seen: Seen = defaultdict(list)
     for problem in problems(name, splits):
@@ -253,7 +258,7 @@ def judged(name: str, splits: int) -> Iterator[Seen]:
             seen[measure, budget, method].append((MEASURES[measure](y, answer), answer.paid))
 
         for method, options in CASCADES.items():
-            for budget, answer in zip(problem.budgets, cascade_answers(problem, options), strict=True):
+            for budget, answer in zip(problem.budgets, cascade_answers(problem, options, together=together), strict=True):
                 for measure in MEASURES:
                     keep(measure, budget, method, answer)
         sets = sets_of(problem)
@@ -294,9 +299,10 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--data", nargs="+", default=list(SOURCES), choices=list(SOURCES))
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--together", action="store_true", help="cascades hold rows out by themselves")
     given = parser.parse_args()
     for name in given.data:
-        for seen in judged(name, given.splits):
+        for seen in judged(name, given.splits, together=given.together):
             for measure in MEASURES:
                 print(f"\n{name}\n\n{table(seen, measure)}\n", flush=True)
 

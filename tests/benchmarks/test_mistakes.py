@@ -56,8 +56,8 @@ def test_all_methods_answer_for_each_budget() -> None:
     problem = few(load_problem("breast_cancer", 0))
     sets = mistakes.sets_of(problem)
     assert [one.price for one in sets] == [1.0, 2.0, 3.0]
-    for options in mistakes.CASCADES.values():
-        answers = mistakes.cascade_answers(problem, options)
+    for options, together in zip(mistakes.CASCADES.values(), (False, True, False), strict=True):
+        answers = mistakes.cascade_answers(problem, options, together=together)
         assert len(answers) == len(problem.budgets)
         assert all(0 <= answer.paid <= 3 for answer in answers)
     for answer, choice in mistakes.ten_lines(problem, sets, "mistakes", two=True):
