@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from prunemodels.cascades.cascade import Cascade
-from prunemodels.cascades.chains import all_sets, best_orders, with_regions
+from prunemodels.cascades.chains import Parting, all_sets, best_orders, with_regions
 from prunemodels.cascades.elimination import ItemSet, SetSearch, eliminate, grow, mean_loss
 from prunemodels.cascades.exit_path import Doubts
 from prunemodels.cascades.fitted_cascade import CascadeClasses, CascadeNumbers
@@ -114,12 +114,13 @@ class _BudgetCascade(Cascade):
         quick = self._ranked(parts, training, self._quick_models() if many else models)
         priced = int((items.price > 0).sum())
         every_set = priced <= PARAMS.few_items and priced < self.n_stages
-        enough = self.numeric_ and len(divided) == 1 and len(divided[0][0]) >= PARAMS.fewest_rows_to_part
+        fewest = PARAMS.fewest_rows_to_part if self.max_cost is None else PARAMS.fewest_rows_to_part_below_cap
+        enough = self.numeric_ and len(divided) == 1 and len(divided[0][0]) >= fewest
         branches = not every_set and enough and not items.paid_once.any()
         if every_set:
-            sets, orders, forked, largest = *self._within_cap(*all_sets(items), items), None, None
+            sets, orders, parting = *self._within_cap(*all_sets(items), items), None
         else:
-            sets, orders, forked, largest = self._search(parts, training, quick[0], branches)
+            sets, orders, parting = self._search(parts, training, quick[0], branches)
         teams = [quick] * len(sets)
         if many:
             compared = shuffled[0] if len(sample) >= STAGE_PARAMS.many_rows else parts[0]
@@ -135,8 +136,9 @@ class _BudgetCascade(Cascade):
             mean = [float(np.average(fitting_loss(value, truth, training.by), weights=weights)) for value in judged.table.value]
             self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
         chains = best_orders(judged, orders, training.by)
-        if forked is not None:
-            parted = with_regions(chain_of(judged, forked), training, teams[forked[-1]][0], quick[0], largest)
+        if parting is not None:
+            last = teams[parting.order[-1]][0]
+            parted = with_regions(chain_of(judged, parting.order), parting, training, last, quick[0])
             chains += [] if parted is None else [parted]
         return chains
 
@@ -155,12 +157,11 @@ class _BudgetCascade(Cascade):
 
     def _search(
         self, parts: Sequence[tuple[Sample, Sample]], training: Training, model: Any, branches: bool
-    ) -> tuple[list[ItemSet], list[NDArray[np.int64]], NDArray[np.int64] | None, NDArray[np.bool_] | None]:
+    ) -> tuple[list[ItemSet], list[NDArray[np.int64]], Parting | None]:
         """The sets of items that have a model, and the orders in which they follow each other; sets `item_sets_`.
 
-        With `branches` one of these chains grows up to the fork, and is then joined with the elimination. It is also returned by
-        itself, as the one that is to part; without `branches` None. Under a cap regions never meet; the last value is the items
-        among which they then choose.
+        With `branches` one of these chains grows up to the fork, and is then joined with the elimination: it is to part. Under a
+        cap regions never meet.
         """
         items, classes = training.items, training.classes
         keep = keeping(training.kept, "sets", model, items, training.by)
@@ -179,18 +180,20 @@ class _BudgetCascade(Cascade):
         self.item_sets_ = _listed(every.values(), items)
         within = [s for s in found[::-1] if self._allows(each[s.items].sum())]
         backward = spread_out(within, items.price, self.n_stages)
-        starts = [*grown, grown[0][: PARAMS.fork + 1]] if branches else grown
+        sizes = [int((s.items & (items.price > 0)).sum()) for s in found]  # falling
+        allowed = sizes[len(found) - len(within)]
+        fork = max(1, min(PARAMS.fork, allowed - 1))
+        starts = [*grown, grown[0][: fork + 1]] if branches else grown
         both = [[s for s in joined(some, backward) if self._allows(each[s.items].sum())] for some in starts]
         forward = [spread_out(some, items.price, self.n_stages) for some in both]
         sets = {s.items.tobytes(): s for chain in (backward, *forward) for s in chain}
         place = {key: k for k, key in enumerate(sets)}
         orders = [np.array([place[s.items.tobytes()] for s in chain]) for chain in (*forward, backward)]
-        forked = orders[len(grown)] if branches else None
-        if len(within) == len(found):
-            return list(sets.values()), orders, forked, None
-        sizes = [int((s.items & (items.price > 0)).sum()) for s in found]  # falling
-        most = min(2 * sizes[len(found) - len(within)], sizes[0])  # regions choose among twice as many as they may buy
-        return list(sets.values()), orders, forked, [s for s, n in zip(found, sizes, strict=True) if n >= most][-1].items
+        if not branches:
+            return list(sets.values()), orders, None
+        most = min(2 * allowed, sizes[0])  # regions choose among twice as many as they may buy
+        largest = [s for s, n in zip(found, sizes, strict=True) if n >= most][-1].items if len(within) < len(found) else None
+        return list(sets.values()), orders, Parting(orders[len(grown)], fork, largest)
 
     def _within_cap(
         self, sets: list[ItemSet], orders: list[NDArray[np.int64]], items: CostItems

@@ -10,8 +10,8 @@ and the best chains at a dozen prices lam are kept. With many items there are tw
 sets that grow forward from what is free and then join those of the elimination.
 
 With many rows there is also a tree of sets: after the first purchases, rows buy what helps in their region.
-A chain of stages has a fork, the first stage with two purchases. A small decision tree on the columns of the fork divides the
-rows into regions. In each region backward elimination on the region's rows orders the purchases between the fork and a stage that
+A chain of stages has a fork, mostly the first stage with two purchases. A small decision tree on its columns divides the rows
+into regions. In each region backward elimination on the region's rows orders the purchases between the fork and a stage that
 has bought some eight items; there the regions meet again:
 
     free -> ... -> fork  =>  sets of region 1  =>  meeting stage -> ... -> all
@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,21 +163,31 @@ class Regional:
         return self.predict_proba(X)[:, 0]
 
 
+class Parting(NamedTuple):
+    """How a chain gets regions."""
+
+    order: Places  # places of its sets
+    fork: int = PARAMS.fork  # purchases after which rows part
+    # shape (M,): the items among which regions choose where they never meet again; None: they meet, and choose among those of
+    # the meeting stage.
+    largest: NDArray[np.bool_] | None = None
+
+
 def with_regions(
-    judged: Judged[SetStages], training: Training, model: Any, quick: Any, largest: NDArray[np.bool_] | None = None
+    judged: Judged[SetStages], parting: Parting, training: Training, model: Any, quick: Any
 ) -> Judged[SetStages] | None:
     """The chain with regions between its fork and its meeting stage; None where nothing lies between, or rows do not part.
 
     `judged`: the chain, and its outputs for held-out rows. `training`: of the chain's stages. `model`: unfitted; of the regions'
-    stages. `quick`: unfitted; by which purchases are compared. `largest`: the items among which regions choose where they never
-    meet again; default: those of the meeting stage.
+    stages. `quick`: unfitted; by which purchases are compared.
     """
+    largest = parting.largest
     stages, classes, train, seed = judged.stages, training.classes, training.sample, training.seed
     if not isinstance(training.held_out, Sample):
         train = train.take(training.held_out[0][0])  # with several folds, each would have regions of its own
     priced = stages.items.price > 0
     purchases = (stages.bought() & priced).sum(axis=1)
-    fork, meeting = (int(np.searchsorted(purchases, wanted)) for wanted in (PARAMS.fork, PARAMS.meeting))
+    fork, meeting = (int(np.searchsorted(purchases, wanted)) for wanted in (parting.fork, PARAMS.meeting))
     between = range(fork + 1, min(meeting, stages.n_stages - 1) if largest is None else stages.n_stages)
     if not len(between) or not stages.features[fork].size:
         return None

@@ -125,8 +125,8 @@ def grow(
 class SetSearch:
     """The rows by which sets are judged, and the losses of those that were.
 
-    `parts`: at least one; of many the first three are taken. `items`: prices of all columns. `classes`: the labels, for
-    classification. `by`: what predictions are judged by. `keep`: where losses and steps are kept.
+    `parts`: at least one; of many the first ones that hold out enough rows, at most three. `items`: prices of all columns.
+    `classes`: the labels, for classification. `by`: what predictions are judged by. `keep`: where losses and steps are kept.
     """
 
     def __init__(
@@ -138,7 +138,9 @@ class SetSearch:
         keep: Keep = NOWHERE,
     ) -> None:
         self.keep = keep
-        self.parts, self.items, self.classes, self.by = parts[: PARAMS.most_parts], items, classes, by
+        held_out = np.cumsum([len(part.held_out) for part in parts])
+        enough = int(np.searchsorted(held_out, PARAMS.enough_held_out)) + 1
+        self.parts, self.items, self.classes, self.by = parts[: min(enough, PARAMS.most_parts)], items, classes, by
         self.needs = items.needs_of(range(items.n_features))
         self.fitted: dict[bytes, tuple[Any, ...]] = {}
         self.losses: dict[bytes, float] = {}

@@ -252,6 +252,27 @@ def test_the_purchases_of_a_region_are_those_that_help_there(kind: str) -> None:
     assert {int(np.flatnonzero(b[2:])[0]) for b in bought} == {0, 1, 2, 3}
 
 
+@pytest.mark.parametrize(("cap", "prices"), [(1.25, PRICES), (2, [1, 1, 1, 1, 1, 1])])
+def test_regions_keep_a_cap(cap: float, prices: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 1.25: a, b and one column more, which differs by quadrant. At most two purchases: rows part after the first.
+
+    For two purchases the column that decides is the third where a < 0, else the fourth: no chain errs less than one row in eight.
+    """
+    for module in (budget_cascade, chains):
+        monkeypatch.setattr(module, "PARAMS", CascadeParams(fewest_rows_to_part_below_cap=1000))
+    X, y = quadrants(6000, 0)
+    if cap == 2:
+        rows = X.to_numpy()
+        y = (np.where(rows[:, 0] < 0, rows[:, 2] > -0.5, rows[:, 3] > 0.5)).astype(int)
+    tree = DecisionTreeClassifier(max_depth=7, min_samples_leaf=30, random_state=0)
+    model = pm.BudgetCascadeClassifier(tree, prices, max_cost=cap, n_levels=8, random_state=0)
+    model.fit(X[:2500], y[:2500], X_valid=X[2500:4000], y_valid=y[2500:4000])
+    assert model.prediction_cost(X).max() <= cap
+    assert model.score(X[4000:], y[4000:]) > 0.95
+    assert len(model.exit_path_.stages.regions) > 1
+    assert model.exit_path_.stages.fork == (1 if cap == 2 else 2)
+
+
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_it_costs_buys_and_is_kept_as_any_cascade(kind: str, tmp_path: Path) -> None:
     """What is stated is what calling gives; on demand, from its file and row by row it predicts and pays the same."""
