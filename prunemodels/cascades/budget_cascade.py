@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,7 +16,17 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.chains import Parting, all_sets, best_orders, with_regions
-from prunemodels.cascades.elimination import ItemSet, SetSearch, eliminate, grow, mean_loss
+from prunemodels.cascades.elimination import (
+    ItemSet,
+    SetSearch,
+    eliminate,
+    grow,
+    joined,
+    listed,
+    mean_loss,
+    price_limits,
+    spread_out,
+)
 from prunemodels.cascades.exit_path import Doubts
 from prunemodels.cascades.fitted_cascade import CascadeClasses, CascadeNumbers
 from prunemodels.cascades.fitting import (
@@ -134,7 +144,7 @@ class _BudgetCascade(Cascade):
         if every_set:
             truth, weights = class_numbers(classes, judged.rows.y, len(judged.rows)), judged.rows.weights
             mean = [float(np.average(fitting_loss(value, truth, training.by), weights=weights)) for value in judged.table.value]
-            self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
+            self.item_sets_ = listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
         chains = best_orders(judged, orders, training.by)
         if parting is not None:
             last = teams[parting.order[-1]][0]
@@ -175,9 +185,9 @@ class _BudgetCascade(Cascade):
                 bar.update(dropped)
 
             found = eliminate(search, self._seed, advance, start)
-        grown = [grow(search, found, dearest, self._allows) for dearest in _price_limits(items)]
+        grown = [grow(search, found, dearest, self._allows) for dearest in price_limits(items)]
         every = {s.items.tobytes(): s for s in (*found, *(s for some in grown for s in some))}
-        self.item_sets_ = _listed(every.values(), items)
+        self.item_sets_ = listed(every.values(), items)
         within = [s for s in found[::-1] if self._allows(each[s.items].sum())]
         backward = spread_out(within, items.price, self.n_stages)
         sizes = [int((s.items & (items.price > 0)).sum()) for s in found]  # falling
@@ -369,45 +379,3 @@ class BudgetCascadeRegressor(CascadeNumbers, _BudgetCascade):
     >>> print(f"cost {cascade.prediction_cost(X[300:]).mean():.1f}, R2 {cascade.score(X[300:], y[300:]):.2f}")
     cost 3.2, R2 0.43
     """
-
-
-def _listed(sets: Iterable[ItemSet], items: CostItems) -> list[tuple[tuple[str, ...], float]]:
-    """Items and loss of each set, the dearest first."""
-    ordered = sorted(sets, key=lambda s: (-items.price[s.items].sum(), -s.items.sum()))
-    return [(tuple(items.names[m] for m in np.flatnonzero(s.items)), s.loss) for s in ordered]
-
-
-def _price_limits(items: CostItems) -> list[float]:
-    """The dearest single purchases of sets that grow: any; and, where some cost ten times others, those in the lower half.
-
-    Halves are of the logarithms. With cheap purchases alone, a small budget has something to spend on: they tell, however
-    badly, for whom to buy a dear one.
-    """
-    prices = [items.price[list(needed)].sum() for needed in items.needs]
-    paid = np.array([price for price in prices if price > 0])
-    low, high = float(paid.min()), float(paid.max())
-    return [np.inf, float(np.sqrt(low * high))] if high >= 10 * low else [np.inf]
-
-
-def joined(grown: Sequence[ItemSet], backward: Sequence[ItemSet]) -> list[ItemSet]:
-    """The sets that grew, then each larger set of the elimination together with the last of them."""
-    found, last = list(grown), grown[-1]
-    for s in backward:
-        both = ItemSet(s.items | last.items, np.union1d(s.features, last.features), np.nan)
-        if both.items.sum() > found[-1].items.sum():
-            found.append(both)
-    return found
-
-
-def spread_out(sets: Sequence[ItemSet], price: NDArray[np.float64], count: int) -> list[ItemSet]:
-    """At most `count` of the sets, spaced evenly by the logarithm of their price; the first and the last are among them."""
-    if len(sets) <= count:
-        return list(sets)
-    costs = np.array([float(price[s.items].sum()) for s in sets])
-    steps = np.log1p(costs / costs[costs > 0].min())
-    chosen: list[int] = []
-    for wanted in np.linspace(steps[0], steps[-1], count):
-        free = [k for k in range(len(sets)) if k not in chosen]
-        chosen.append(min(free, key=lambda k: abs(steps[k] - wanted)))
-    chosen[0], chosen[-1] = 0, len(sets) - 1
-    return [sets[k] for k in sorted(set(chosen))]

@@ -12,7 +12,7 @@ Losses of sets and steps are kept in the folder of a checkpoint, if there is one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -120,6 +120,48 @@ def grow(
             break
         found.append(measured[best])
     return found
+
+
+def listed(sets: Iterable[ItemSet], items: CostItems) -> list[tuple[tuple[str, ...], float]]:
+    """Items and loss of each set, the dearest first."""
+    ordered = sorted(sets, key=lambda s: (-items.price[s.items].sum(), -s.items.sum()))
+    return [(tuple(items.names[m] for m in np.flatnonzero(s.items)), s.loss) for s in ordered]
+
+
+def price_limits(items: CostItems) -> list[float]:
+    """The dearest single purchases of sets that grow: any; and, where some cost ten times others, those in the lower half.
+
+    Halves are of the logarithms. With cheap purchases alone, a small budget has something to spend on: they tell, however
+    badly, for whom to buy a dear one.
+    """
+    prices = [items.price[list(needed)].sum() for needed in items.needs]
+    paid = np.array([price for price in prices if price > 0])
+    low, high = float(paid.min()), float(paid.max())
+    return [np.inf, float(np.sqrt(low * high))] if high >= 10 * low else [np.inf]
+
+
+def joined(grown: Sequence[ItemSet], backward: Sequence[ItemSet]) -> list[ItemSet]:
+    """The sets that grew, then each larger set of the elimination together with the last of them."""
+    found, last = list(grown), grown[-1]
+    for s in backward:
+        both = ItemSet(s.items | last.items, np.union1d(s.features, last.features), np.nan)
+        if both.items.sum() > found[-1].items.sum():
+            found.append(both)
+    return found
+
+
+def spread_out(sets: Sequence[ItemSet], price: NDArray[np.float64], count: int) -> list[ItemSet]:
+    """At most `count` of the sets, spaced evenly by the logarithm of their price; the first and the last are among them."""
+    if len(sets) <= count:
+        return list(sets)
+    costs = np.array([float(price[s.items].sum()) for s in sets])
+    steps = np.log1p(costs / costs[costs > 0].min())
+    chosen: list[int] = []
+    for wanted in np.linspace(steps[0], steps[-1], count):
+        free = [k for k in range(len(sets)) if k not in chosen]
+        chosen.append(min(free, key=lambda k: abs(steps[k] - wanted)))
+    chosen[0], chosen[-1] = 0, len(sets) - 1
+    return [sets[k] for k in sorted(set(chosen))]
 
 
 class SetSearch:

@@ -22,15 +22,12 @@ from prunemodels.cascades.learning import (
     ExitSample,
     HeldOutPolicies,
     LearnedExits,
-    at_first_stage,
-    between_optima,
-    between_stages,
     cross_fit,
     judged_losses,
-    next_useful,
     solve_exits,
 )
 from prunemodels.cascades.params import PARAMS
+from prunemodels.cascades.spending import at_first_stage, between_optima, between_stages, next_useful
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import SAME_POINT, Rule, furthest_corner, within
 from prunemodels.stages.doubt import DoubtName, aligned, doubts_of, learn_doubt
@@ -187,7 +184,7 @@ class ExitPath:
 
     @checked
     def within(self, budget: Price) -> Choice:
-        """The policy that spends a budget, see `prunemodels.cascades.learning`.
+        """The policy that spends a budget, see `prunemodels.cascades.spending`.
 
         It lies between two neighbouring rows of the path, or between two stages, whichever errs less on rows that it was not
         learned from. Its mean cost on the own rows is at most the budget, and less than it by at most one row's price as long as

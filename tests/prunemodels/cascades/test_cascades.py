@@ -18,7 +18,8 @@ from sklearn.tree import DecisionTreeClassifier
 import prunemodels as pm
 from formulations import CostItems
 from prunemodels.cascades.cascade_files import holds_cascade, load_cascade, save_cascade
-from prunemodels.cascades.learning import between_optima, cross_fit, solve_exits
+from prunemodels.cascades.learning import cross_fit, solve_exits
+from prunemodels.cascades.spending import between_optima
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
 from prunemodels.stages.doubt import MarginDoubt
 from prunemodels.stages.set_stages import BlendedStage, SetStages

@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 import prunemodels as pm
 from formulations.instance.cost_items import CostItems
 from prunemodels.cascades.exit_path import learn_exit_path
-from prunemodels.cascades.learning import between_optima, between_stages, solve_exits
+from prunemodels.cascades.learning import solve_exits
+from prunemodels.cascades.spending import between_optima, between_stages
 from prunemodels.stages.doubt import MarginDoubt, aligned, doubts_of
 from prunemodels.stages.policy import decide
 from prunemodels.stages.stages import StageTable
