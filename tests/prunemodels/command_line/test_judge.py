@@ -216,14 +216,14 @@ def test_labels_are_paired_by_how_often_they_come(
     """
     table = pd.read_csv("test.csv")
     common = int(table.label.mean() > 0.5)  # in training as here
-    table.assign(label=np.where(table.label == common, "z usual", "a rare")).to_csv("named.csv", index=False)
-    words = f"evaluate {file} --data named.csv --label label" + " --costs costs.csv" * (file == "forest.skops")
+    table.assign(label=np.where(table.label == common, "z usual", "a rare")).to_csv("two_words.csv", index=False)
+    words = f"evaluate {file} --data two_words.csv --label label" + " --costs costs.csv" * (file == "forest.skops")
     assert main(words.split()) == 2
     said = capsys.readouterr().err
     assert "by how often they come, z usual (" in said
     command = shlex.split(said[said.index("prunemodels evaluate", 30) :])
     assert command[-1] == f"z usual={common},a rare={1 - common}"
-    right = told(capsys, words.replace("named.csv", "test.csv"))["figures"]["error"]
+    right = told(capsys, words.replace("two_words.csv", "test.csv"))["figures"]["error"]
     assert told(capsys, shlex.join(command[1:]))["figures"]["error"] == right
     for answer, status in (("y", 0), ("n", 2)):
         asked = list[str]()
