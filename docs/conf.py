@@ -6,6 +6,7 @@ same on the site and where the files are browsed. Nothing is fetched: formulas a
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -91,6 +92,7 @@ autodoc_type_aliases = {**{name: name for name in NAMES}, **NUMBERS, "Errors": "
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
+shutil.rmtree(HERE / "api" / "generated", ignore_errors=True)  # else pages of names that went stop the build
 autosummary_generate = True  # one page an object: docs/api/generated
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
