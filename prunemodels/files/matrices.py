@@ -68,6 +68,9 @@ def _read_npz(place: Path) -> Any:
             raise BrokenFileError(f"{place}: {name} holds numbers of type {part.dtype}, not whole ones; save it again")
     if kind in ("csr", "csc", "bsr") and parts[1].size and parts[1].flat[-1] != parts[0].size:
         raise BrokenFileError(f"{place}: the last pointer is {parts[1].flat[-1]}, of {parts[0].size} entries; save it again")
+    if kind == "dia" and (outside := (parts[0] <= -rows) | (parts[0] >= columns)).any():  # scipy would cut bits off
+        offset = parts[0][outside][0]
+        raise BrokenFileError(f"{place}: the diagonal with offset {offset} lies outside of the shape {(rows, columns)}")
     try:
         body = (data, (parts[0], parts[1])) if kind == "coo" else (data, *parts)
         return getattr(sparse, f"{kind}_array")(body, shape=(rows, columns))

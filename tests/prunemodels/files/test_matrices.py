@@ -90,6 +90,8 @@ SOUND = {"data": np.array([1, -1, 1]), "indices": np.array([0, 1, 0]), "indptr":
         ({"format": "xyz"}, "the format 'xyz'"),
         ({"format": "bsr"}, "fit no matrix in the format 'bsr'|do not fill"),
         ({"format": "dia", "offsets": np.array([10**9]), "data": np.ones((1, 2))}, "offset 1000000000 lies outside"),
+        ({"format": "dia", "offsets": np.array([2**32 - 1]), "data": np.ones((1, 2))}, "offset 4294967295 lies outside"),
+        ({"format": "dia", "offsets": np.array([2**64 - 1]), "data": np.ones((1, 2))}, "offset 18446744073709551615 lies"),
         ({"format": "coo", "row": np.array([0, 1, 9]), "col": np.zeros(3, int)}, "fit no matrix in the format 'coo'"),
         ({"format": "coo", "row": np.array([0, 1, 1]), "col": np.zeros(3, int)}, "two entries in row 1, column 0"),
         ({"format": "bsr", "data": np.ones((1, 2, 2)), "indices": np.array([1]), "indptr": np.array([0, 1])}, "index number 1"),
