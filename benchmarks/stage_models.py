@@ -61,7 +61,7 @@ def losses(given: argparse.Namespace) -> str:
 
 def _losses(name: str) -> Iterator[tuple[Any, ...]]:
     train, test = rows_of(name)
-    full, quick = (m(classifier=True, numeric=True)[0] for m in (lambda **k: stage_models(len(train.y), **k), search_models))
+    full, quick = stage_models(len(train.y), classifier=True, numeric=True)[0], search_models(classifier=True, numeric=True)[0]
     by_all = clone(quick).fit(*train)
     importance = permutation_importance(by_all, test.X[:2000], test.y[:2000], n_repeats=1, random_state=0, scoring="neg_log_loss")
     order = np.argsort(-importance.importances_mean, kind="stable")

@@ -30,11 +30,11 @@ from threadpoolctl import threadpool_limits
 
 import prunemodels as pm
 from benchmarks.data.cube import MEANS, SPREAD
-from benchmarks.frontier.candidate import Candidate, Method, Scouted, candidate, climb_each, rounded
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, candidate, rounded
 from benchmarks.frontier.data import HARD
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals import columns, masked_networks, policy_network, value_network
-from benchmarks.frontier.rivals.acquisition import GRIDS, START, START_LARGE, Train, walks_of
+from benchmarks.frontier.rivals.acquisition import Train, of_settings, walks_of
 from benchmarks.frontier.rivals.boosted import lightgbm_engine
 from benchmarks.frontier.rivals.forests import grown, over_leaves
 
@@ -121,8 +121,7 @@ def networks(problem: Problem, scouted: Scouted, *, train: Train) -> Iterator[Ca
     table = masked_networks.Table(problem)
     rows = table.rows(problem.train)
 
-    def fitted(values: Mapping[str, float]) -> list[Candidate]:
-        setting = masked_networks.Setting(int(values["width"]), int(values["steps"]), values["rate"], values["dropout"])
+    def fitted(setting: masked_networks.Setting) -> list[Candidate]:
         start = time.process_time()
         with masked_networks.one_thread(problem.seed):
             buyer = train(table, rows, setting)
@@ -131,16 +130,7 @@ def networks(problem: Problem, scouted: Scouted, *, train: Train) -> Iterator[Ca
         caps = [(k, int(k)) for k in problem.budgets if k < valid.shape[1]]
         return [capped(problem, k, valid[:, t], test[:, t], k, seconds, setting.params) for k, t in caps]
 
-    if scouted:
-        for values in dict.fromkeys(tuple(float(params[name]) for name in GRIDS) for params in scouted):
-            yield from fitted(dict(zip(GRIDS, values, strict=True)))
-        return
-    start = {name: GRIDS[name].index(v) for name, v in (START if problem.is_small else START_LARGE).items()}
-
-    def fit(rungs: Mapping[str, int]) -> list[Candidate]:
-        return fitted({name: GRIDS[name][rung] for name, rung in rungs.items()})
-
-    yield from climb_each(fit, start, {name: len(grid) - 1 for name, grid in GRIDS.items()}, problem.budgets)
+    yield from of_settings(problem, scouted, fitted)
 
 
 def by_densities(problem: Problem, scouted: Scouted, *, true: bool) -> Iterator[Candidate]:

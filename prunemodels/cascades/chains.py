@@ -167,10 +167,10 @@ class Parting(NamedTuple):
     """How a chain gets regions."""
 
     order: Places  # places of its sets
-    fork: int = PARAMS.fork  # purchases after which rows part
+    fork: int  # purchases after which rows part
     # shape (M,): the items among which regions choose where they never meet again; None: they meet, and choose among those of
     # the meeting stage.
-    largest: NDArray[np.bool_] | None = None
+    largest: NDArray[np.bool_] | None
 
 
 def with_regions(

@@ -155,20 +155,28 @@ def tuned(problem: Problem, scouted: Scouted, train: Train) -> Iterator[Candidat
     table = Table(problem)
     rows = table.rows(problem.train)
 
-    def fitted(values: Mapping[str, float]) -> list[Candidate]:
-        setting = Setting(int(values["width"]), int(values["steps"]), float(values["rate"]), float(values["dropout"]))
+    def fitted(setting: Setting) -> list[Candidate]:
         start = time.process_time()
         with masked_networks.one_thread(problem.seed):
             buyer = train(table, rows, setting)
             return stops(problem, table, buyer, setting, time.process_time() - start)
 
+    yield from of_settings(problem, scouted, fitted)
+
+
+def of_settings(problem: Problem, scouted: Scouted, fitted: Callable[[Setting], list[Candidate]]) -> Iterator[Candidate]:
+    """The candidates of the scouted settings; without these, of all settings on the climb along `GRIDS`."""
+
+    def of(values: Mapping[str, float]) -> list[Candidate]:
+        return fitted(Setting(int(values["width"]), int(values["steps"]), float(values["rate"]), float(values["dropout"])))
+
     if scouted:
         for values in dict.fromkeys(tuple(float(params[name]) for name in GRIDS) for params in scouted):
-            yield from fitted(dict(zip(GRIDS, values, strict=True)))
+            yield from of(dict(zip(GRIDS, values, strict=True)))
         return
     start = {name: GRIDS[name].index(v) for name, v in (START if problem.is_small else START_LARGE).items()}
 
     def fit(rungs: Mapping[str, int]) -> list[Candidate]:
-        return fitted({name: GRIDS[name][rung] for name, rung in rungs.items()})
+        return of({name: GRIDS[name][rung] for name, rung in rungs.items()})
 
     yield from climb_each(fit, start, {name: len(grid) - 1 for name, grid in GRIDS.items()}, problem.budgets)
