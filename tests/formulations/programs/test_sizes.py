@@ -1,23 +1,27 @@
-"""Programs as arrays: their columns, names and sizes."""
+"""Programs as arrays: columns, names, sizes; one tree as a shortest-path graph, by the papers' figures and matrices."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 
+import networkx as nx
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import InvalidInputError
+from formulations import CostItems, InvalidInputError, PruningProblem
 from formulations.instance.papers import two_trees
-from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns, naive_columns, usage_columns
 from formulations.programs.linear_program import FOR_ALL, Block, Named, Names
-from formulations.programs.matrix import MATRICES, model_size, nws15_bound, size_report
+from formulations.programs.matrix import MATRICES, ip3_matrix, model_size, nws15_bound, size_report
+from formulations.programs.shortest_path import TreeNetwork, row_operations, tree_network, tree_networks
+from proofs_checks.matrices.row_operations import PRINTED_TREES
+from solvers.brute_force import all_prunings
 from tests.formulations.models.test_models import options, takes
-from tests.instances import random_problem
+from tests.instances import Node, arc_costs, problem_of, random_problem
 from tests.loops import looped
 
 
@@ -160,3 +164,131 @@ def test_numbers_by_name() -> None:
         with pytest.raises(KeyError):
             _ = named[wrong]
     assert named.get("v[0]", 9.0) == 9.0
+
+
+SEEDS = range(30)
+
+
+def papers_name(name: str) -> str:
+    """``z[2]`` is the papers' z3, ``w_t[5,1,0]`` their w21."""
+    kind, _, inside = name.rstrip("]").partition("[")
+    numbers = [int(part) + 1 for part in inside.split(",")]
+    return f"z{numbers[0]}" if kind == "z" else f"w{numbers[1]}{numbers[2]}"
+
+
+def own_prunings(problem: PruningProblem, t: int) -> NDArray[np.bool_]:
+    """All prunings of tree t, each once."""
+    return np.unique(all_prunings(problem).kept[:, problem.ensemble.nodes_of(t)], axis=0)
+
+
+def all_paths(network: TreeNetwork) -> list[list[int]]:
+    """Every path, by networkx."""
+    graph = nx.MultiDiGraph()
+    graph.add_edges_from((int(a), int(b), k) for k, (a, b) in enumerate(zip(network.tail, network.head, strict=True)))
+    return [[k for _, _, k in path] for path in nx.all_simple_edge_paths(graph, 0, network.n_boundaries - 1)]
+
+
+@pytest.mark.parametrize("expanded", [False, True])
+@pytest.mark.parametrize("t", [0, 1])
+def test_the_papers_matrices(t: int, expanded: bool) -> None:
+    """BP16 section 6.2, entry by entry: the 0-1 matrix of a tree, and the network matrix after the row operations."""
+    network = tree_network(two_trees(), t, expanded=expanded)
+    printed = PRINTED_TREES[t]
+    np.testing.assert_array_equal(network.equations().toarray(), printed.equations)
+    np.testing.assert_array_equal(network.incidence().toarray(), printed.network)
+    np.testing.assert_array_equal(row_operations(len(printed.equations)) @ np.array(printed.equations), printed.network)
+
+
+@pytest.mark.parametrize("t", [0, 1])
+def test_figure_3_arc_for_arc(t: int) -> None:
+    """Every arc of BP16's Figure 3 joins the same nodes here, under the same name."""
+    network = tree_network(two_trees(), t, expanded=True)
+    ends = zip((network.tail + 1).tolist(), (network.head + 1).tolist(), strict=True)
+    assert dict(zip(map(papers_name, network.arcs), ends, strict=True)) == PRINTED_TREES[t].arcs
+
+
+def test_the_path_1_2_5_6_is_z2_z3_w11() -> None:
+    """BP16's example: this path prunes tree 1 at node 3, and is what that pruning's path is."""
+    network = tree_network(two_trees(), 0, expanded=True)
+    path = [list(map(papers_name, network.arcs)).index(name) for name in ("z2", "z3", "w11")]
+    np.testing.assert_array_equal(network.tail[path] + 1, [1, 2, 5])
+    np.testing.assert_array_equal(network.head[path] + 1, [2, 5, 6])
+    kept = network.pruning_of(path)
+    np.testing.assert_array_equal(kept, [True, False, False, False, False])  # only the root is still a split
+    np.testing.assert_array_equal(network.path_of(kept), path)
+
+
+@pytest.mark.slow
+@looped("seed", SEEDS)
+def test_row_operations_on_ip3_give_the_network(seed: int) -> None:
+    """IP3's own equations of a tree, in the order of the leaves, are the 0-1 matrix; the row operations make it the network."""
+    problem = random_problem(seed)
+    program = ip3_matrix(problem, lam=1)
+    row = {name: k for k, name in enumerate(program.rows)}
+    column = {name: k for k, name in enumerate(program.columns)}
+    for network in tree_networks(problem, expanded=True):
+        own = program.matrix[[row[name] for name in network.rows]]
+        ours = own[:, [column[name] for name in network.arcs]]
+        assert own.nnz == ours.nnz  # no other variable occurs in these rows
+        assert (ours != network.equations()).nnz == 0
+        assert (row_operations(len(network.rows)) @ ours != network.incidence()).nnz == 0
+
+
+@pytest.mark.slow
+@looped("seed", SEEDS)
+def test_paths_are_prunings(seed: int) -> None:
+    """Expanded or not, each path is a pruning, each pruning one path, and the one leads back to the other."""
+    problem = random_problem(seed)
+    for expanded in (False, True):
+        for t, network in enumerate(tree_networks(problem, expanded=expanded)):
+            paths = all_paths(network)
+            prunings = np.array([network.pruning_of(path) for path in paths])
+            np.testing.assert_array_equal(np.unique(prunings, axis=0), own_prunings(problem, t))
+            assert len(paths) == len(own_prunings(problem, t))
+            for path, kept in zip(paths, prunings, strict=True):
+                np.testing.assert_array_equal(network.path_of(kept), path)
+
+
+@pytest.mark.slow
+@looped("seed", SEEDS)
+def test_charges_of_splits_are_paid_on_every_path(seed: int) -> None:
+    """Whole charges by split, where a split has arcs and where it has none, cost each path exactly what its pruning costs."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    stop, charge = rng.integers(-50, 50, (2, problem.ensemble.n_nodes))
+    for expanded in (False, True):
+        for t, network in enumerate(tree_networks(problem, expanded=expanded)):
+            cost = network.costs_by_split(stop, charge)
+            for kept in own_prunings(problem, t):
+                path = network.path_of(kept)
+                z = path[path < network.n_nodes]
+                assert cost[path].sum() == stop[network.nodes][z].sum() + charge[network.nodes][kept].sum()
+
+
+def test_groups_carry_their_rows_together() -> None:
+    """A split that charges two items to three rows, and one paid once: three arcs, or seven; their costs are the loads' sums."""
+    items = CostItems.from_items({"a": 1, "licence": 9, "b": 2}, [["a", "licence", "b"]], once=["licence"])
+    problem = problem_of([Node(3, 0, 0.5, Node(1), Node(2))], items, np.array([[0.0], [1.0], [0.0]]), weight=3.0)
+    together, apart = tree_network(problem, 0), tree_network(problem, 0, expanded=True)
+    assert list(together.arcs) == ["z[0]", "z[1]", "z[2]", "w_t[0,0,:]", "w_t[0,1,all]", "w_t[0,2,:]"]
+    # rows in the order of the routing: 0 and 2 go left, 1 goes right
+    rows = ["w_t[0,0,0]", "w_t[0,0,2]", "w_t[0,0,1]", "w_t[0,1,all]", "w_t[0,2,0]", "w_t[0,2,2]", "w_t[0,2,1]"]
+    assert list(apart.arcs)[3:] == rows
+    assert apart.rows == ["leaf[1]", "leaf[2]", *[name.replace("w_t", "usage") for name in rows]]
+    dual = np.array([1.0, 2, 4, 8, 16, 32, 64])
+    assert arc_costs(together, problem.node_error, dual)[3:].tolist() == [7, 8, 112]
+    assert arc_costs(apart, problem.node_error, dual)[3:].tolist() == dual.tolist()
+
+
+@pytest.mark.parametrize("path", [[], [1], [1, 5], [5, 2, 1], [0, 0]])
+def test_arcs_that_do_not_join_up_are_refused(path: list[int]) -> None:
+    """What is no path from the first boundary to the last is no pruning."""
+    with pytest.raises(InvalidInputError, match="do not lead from boundary 0 to 5"):
+        tree_network(two_trees(), 0).pruning_of(path)
+
+
+@pytest.mark.parametrize("t", [-1, 2])
+def test_a_tree_that_is_not_there(t: int) -> None:
+    """Trees are counted from 0."""
+    with pytest.raises(InvalidInputError, match=f"there is no tree {t}; the forest has the trees 0 to 1"):
+        tree_network(two_trees(), t)

@@ -1,4 +1,4 @@
-"""`prunemodels train` and `evaluate`: from a table as people have it to a cascade, on the command line alone."""
+"""The commands that judge, and tables of prices."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_evaluate_takes_cascades_with_intervals(house: House, capsys: pytest.Cap
     X, y = house.apart[["mean_radius", "mean_texture", "mean_smoothness"]], house.apart_y.to_numpy()
     cascade, words = load_cascade("cascade.skops"), "evaluate cascade.skops --data test.csv --label label --positive 0"
     seen, paid, wrong = told(capsys, words), cascade.prediction_cost(X), cascade.predict(X) != y
-    assert seen["cost"]["mean"] == seen["figures"]["cost"] == pytest.approx(paid.mean())
+    assert [seen["cost"]["mean"], seen["figures"]["cost"]] == pytest.approx([paid.mean()] * 2)
     t = stats.t.ppf(0.975, len(y) - 1) * paid.std(ddof=1) / np.sqrt(len(y))
     assert [seen["cost"]["low"], seen["cost"]["high"]] == pytest.approx([paid.mean() - t, paid.mean() + t])
     exact = stats.binomtest(int(wrong.sum()), len(y)).proportion_ci(0.95, "exact")
@@ -246,3 +246,35 @@ def test_a_cascade_of_dear_mistakes_is_judged_by_what_they_cost(house: House, ca
     wrong = [float(np.mean(model.predict(X) != y)) for model in (house.forest, cascade)]
     assert [seen["change"][name]["mean"] for name in ("error_before", "error_after")] == pytest.approx(wrong)
     assert seen["change"]["measure"] == "error rate"
+
+
+EVALUATE = "evaluate forest.skops --data test.csv --label label"
+
+
+def test_prices_of_other_tests_are_counted(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """A list that prices more than the columns gives the same costs, and says how many of its prices are of no column; an item
+    that a column needs counts, though the column of its own is not in the table.
+    """
+    before = told(capsys, f"{EVALUATE} --costs costs.csv")
+    more = pd.DataFrame({"feature": ["ct", "blood draw", "swab"], "cost": [90, 3, 5]})
+    pd.concat([house.costs, more]).to_csv("list.csv", index=False)
+    after = told(capsys, f"{EVALUATE} --costs list.csv")
+    assert after["figures"] == before["figures"]
+    assert "list.csv: 3 prices are of no column here: 'ct', 'blood draw', 'swab'" in after["read"]
+    chain = pd.concat([more, pd.DataFrame({"feature": ["tube"], "cost": [2]})]).assign(needs=[None, "tube", None, None])
+    needs = house.costs.assign(item=None, needs=[None, "blood draw", None, "blood draw", *[None] * 4])
+    pd.concat([needs, chain]).to_csv("needs.csv", index=False)
+    needs.drop(columns="needs").to_csv("plain.csv", index=False)
+    alone = told(capsys, f"{EVALUATE} --costs plain.csv")["figures"]["cost"]
+    dearer = told(capsys, f"{EVALUATE} --costs needs.csv")["figures"]["cost"]
+    assert dearer == pytest.approx(alone + 5)  # the draw and its tube
+
+
+def test_missing_prices_are_named_all_at_once_with_what_may_be_meant(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """All columns without a price, and the names of the list that differ in case, blanks and hyphens alone."""
+    other = {"mean_area": "Mean Area", "mean_radius": "mean-radius", "mean_texture": "texture"}
+    house.costs.assign(feature=house.costs.feature.replace(other)).to_csv("list.csv", index=False)
+    assert main([*EVALUATE.split(), "--costs", "list.csv"]) == 2
+    said = capsys.readouterr().err
+    assert "there is no price for 'mean_radius', 'mean_texture', 'mean_area'" in said
+    assert "perhaps it says 'mean-radius' for 'mean_radius', 'Mean Area' for 'mean_area'" in said

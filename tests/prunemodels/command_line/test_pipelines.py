@@ -19,7 +19,7 @@ from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
 
 X, y = raw_table(300)
 PRICES = {"age": 1, "city": 2, "income": 5, "job": 2, "score": 7, "debt": 3}
-INPUTS = "pipe.skops --data valid.csv --label label --costs prices.csv --quiet"
+PIPED = "pipe.skops --data valid.csv --label label --costs prices.csv --quiet"
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_prune_writes_a_pipeline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The costs that are printed are those of the pipeline that is written, on both tables."""
-    r = told(capsys, f"prune {INPUTS} --budget 9 --held-out test.csv --out cheap.skops")
+    r = told(capsys, f"prune {PIPED} --budget 9 --held-out test.csv --out cheap.skops")
     cheap = pm.load_forest(folder / "cheap.skops")
     assert [name for name, _ in cheap.steps] == ["columntransformer", "randomforestclassifier"]
     assert r["pruned"]["cost"] == pytest.approx(pm.evaluate(cheap, X[150:220], y[150:220], costs=PRICES).cost)
@@ -50,6 +50,6 @@ def test_prune_writes_a_pipeline(folder: Path, capsys: pytest.CaptureFixture[str
 def test_a_word_in_place_of_a_number(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The step that refuses it is named, and nothing is written."""
     X.assign(label=y, age="old").to_csv(folder / "valid.csv", index=False)
-    assert main(["path", *INPUTS.split(), "--out", "path.csv"]) == 2
+    assert main(["path", *PIPED.split(), "--out", "path.csv"]) == 2
     assert "the step 'columntransformer' of the pipeline refuses the rows" in capsys.readouterr().err
     assert not (folder / "path.csv").exists()

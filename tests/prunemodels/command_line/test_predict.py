@@ -1,7 +1,16 @@
-"""`prunemodels predict`: the file states what calling the model gives, and what training did not know is refused by name."""
+"""The commands ``predict`` and ``next``, and the service."""
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +18,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import Booster
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
 from formulations.instance.price_tables import items_from_table
+from prunemodels.cascades import budget_cascade
 from prunemodels.cascades.cascade_files import load_cascade
 from prunemodels.command_line.cli import main
+from prunemodels.command_line.progress import SETTINGS, Watch, doing
 from prunemodels.evaluation.answers import known_values
 from prunemodels.models.tree_model import tree_model_of
 from prunemodels.stages.table_preparation import prepared
@@ -142,3 +153,118 @@ def test_numbers_are_answered_and_free_text_is_no_list_of_words(
     np.testing.assert_allclose(pd.read_csv("a.csv").answer, model.predict(other))
     assert figures["answers"]["mean"] == pytest.approx(model.predict(other).mean())
     assert list(pd.read_csv("a.csv").columns) == ["row", "answer", "bought"]
+
+
+PRUNE = "prune forest.skops --data valid.csv --label label --costs costs.csv --budget 4"
+LEARN = "--data train.csv --label label --ignore w,note"
+EXITS = "exits forest.skops --data valid.csv --label label --ignore w,note --costs costs.csv --stages 3 --budget 4"
+COMMANDS = {
+    "prune": (f"{PRUNE} --out p.skops", "predict"),
+    "prune, held out": (f"{PRUNE} --held-out test.csv --out p.skops", "report"),
+    "prune, joblib": (f"{PRUNE.replace('.skops', '.joblib')} --trust-pickle --held-out test.csv --out p.joblib", "report"),
+    "prune, weights": (f"{PRUNE} --weights w --held-out=test.csv --out p.skops", "report"),
+    "prune within limits": (
+        f"{PRUNE.replace('--budget 4', '--limit splits=20')} --limit 6 --held-out test.csv --out p.skops",
+        "report",
+    ),
+    "prune boosted": (
+        "prune model.json --data valid.csv --label label --costs costs.csv --budget 3 --held-out test.csv --out p.json",
+        "report",
+    ),
+    "path": ("path forest.skops --data valid.csv --label label --costs costs.csv --out p.csv", "prune"),
+    "exits": (f"{EXITS} --out e.skops", "report"),
+    "exits, held out": (f"{EXITS} --held-out test.csv --out e.joblib", "report"),
+    "train": (f"train {LEARN} --trees 3 --out f.skops", "train"),
+    "train, apart": (f"train {LEARN} --trees 3 --apart-csv apart.csv --out f.skops", "prune"),
+    "train, held out": (f"train {LEARN} --trees 3 --held-out test.csv --out f.joblib", "prune"),
+    "cascade": (f"cascade {LEARN} --costs costs.csv --stages 2 --held-out test.csv --out c.skops", "report"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_next_line_runs(house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """It is a complete command, of the kind that is to be expected, and ends with status 0; with --trust-pickle where needed."""
+    small = RandomForestClassifier(2, max_depth=2, random_state=0)
+    monkeypatch.setattr(budget_cascade, "stage_models", lambda *_, **__: (small,))
+    words, kind = COMMANDS[name]
+    assert main([*shlex.split(words), "--quiet"]) == 0
+    said = re.search(r"^next +(prunemodels .*)$", capsys.readouterr().out, re.MULTILINE)
+    assert said is not None
+    typed = shlex.split(said[1])
+    assert typed[1] == kind
+    assert main(typed[1:]) == 0, (said[1], capsys.readouterr().err)
+    assert ("--trust-pickle" in typed) == (".joblib" in said[1])
+
+
+def test_a_pipe_has_a_line_every_ten_seconds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each says the command, what is being done, and for how long; inner steps come first; nothing is said where nobody asked."""
+    assert SETTINGS.seconds_in_pipes == 10
+    monkeypatch.setattr("prunemodels.command_line.progress.SETTINGS", _Quick())
+    where: Any
+    for where, least in (("pipe", 3), (None, 0)):
+        with Watch("cascade", where) as watch:
+            args = argparse.Namespace(watch=watch)
+            with doing(args, "fitting models"), doing(args, "learning when to stop"):
+                time.sleep(0.5)
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) >= least
+        assert all(re.fullmatch(r"prunemodels cascade: learning when to stop, \d+ s", line) for line in lines)
+    assert watch.line.startswith("prunemodels cascade: finishing, ")
+    assert Watch("cascade", None).line.startswith("prunemodels cascade: starting, ")
+
+
+class _Quick:
+    """The same, a hundred times as fast."""
+
+    seconds_in_pipes = 0.1
+    seconds_on_terminals = 0.05
+
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")
+
+SERVICE = """
+import json
+import prunemodels as pm
+from formulations.compiled import KERNELS
+from prunemodels.example import X_test, costs, forest, y_test
+result = pm.OnDemandPredictor(forest, costs, pm.on_demand.from_table(X_test), early_stopping=True).run(X_test.index)
+assert (result.predictions == forest.predict(X_test)).all()
+pm.OnDemandPredictor(forest, costs, pm.on_demand.from_table(X_test)).run(X_test.index)
+pm.evaluate(forest, X_test, y_test, costs=costs)
+print(json.dumps(sorted(k.py_func.__name__ for k in KERNELS if k.stats.cache_misses)))
+"""
+
+
+def containerfile() -> tuple[list[str], dict[str, str]]:
+    """The RUN commands of the page's Containerfile, and what its ENV sets."""
+    lines = (ROOT / "docs" / "serving.md").read_text().splitlines()
+    runs = [line.removeprefix("RUN ") for line in lines if line.startswith("RUN ")]
+    (environment,) = [line for line in lines if line.startswith("ENV ")]
+    return runs, dict(re.findall(r"(\w+)=(\S+)", environment))
+
+
+@pytest.mark.slow
+def test_a_service_compiles_nothing_after_the_containerfiles_commands(tmp_path: Path) -> None:
+    """After the image's commands a package that was never used serves from a folder that it may only read."""
+    runs, environment = containerfile()
+    assert runs[0].startswith("pip install ")
+    assert runs[1:] == ["prunemodels warm-up", "prunemodels warm-up"]
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    compiled = tmp_path / environment.pop("NUMBA_CACHE_DIR").strip("/")
+    names = os.environ | environment | {"NUMBA_CACHE_DIR": str(compiled), "PYTHONPATH": str(tmp_path)}
+
+    def python(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, env=names, capture_output=True, text=True, check=False, timeout=900
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    first, second = (json.loads(python("-m", *command.split(), "--json")) for command in runs[1:])
+    assert "prunemodels.on_demand.steps.advance" in first["compiled"]
+    assert first["folder"] == str(compiled)
+    assert second["compiled"] == []
+    assert second["found"] > 0
+    assert json.loads(python("-c", SERVICE)) == []

@@ -15,8 +15,7 @@ from prunemodels.cascades.cascade_files import load_cascade, save_cascade
 from prunemodels.command_line.cli import main
 from tests.prunemodels.command_line.conftest import House, screen, told, written
 from tests.prunemodels.report_page.cascade_cases import cells
-from tests.prunemodels.report_page.cases import Page
-from tests.prunemodels.report_page.checks import check_alone, check_markup
+from tests.prunemodels.report_page.cases import Page, check_alone, check_markup
 
 WORDS = "report forest.skops --data valid.csv --label label --costs costs.csv --ignore w,note --out out/r.html --quiet"
 APART = f"{WORDS} --held-out test.csv"

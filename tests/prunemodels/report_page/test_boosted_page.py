@@ -16,7 +16,7 @@ from prunemodels.report_page import report_page, write_report
 from prunemodels.report_page.boosted import gather_boosted
 from prunemodels.statements.wording import amount
 from tests.prunemodels.models.libraries.models import L_DEEP, X2, X3, XR, Y2, Y3, YR
-from tests.prunemodels.report_page.checks import check_page
+from tests.prunemodels.report_page.cases import check_page
 
 NAMES = ["<a>", "b & c", "d", "e", "f", "g"]
 COSTS = pm.CostItems.from_items(

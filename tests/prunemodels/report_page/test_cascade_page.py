@@ -23,8 +23,7 @@ from prunemodels.statements.wording import amount, error
 from tests.prunemodels.cascade_cases import KINDS, Kind, case, middle
 from tests.prunemodels.cascades.tables import TableStages, random_table
 from tests.prunemodels.report_page.cascade_cases import ROWS, TRUTH, cells, hand_cascade, hand_path, paragraph
-from tests.prunemodels.report_page.cases import HOSTILE, Page, classifier, features
-from tests.prunemodels.report_page.checks import check_alone, check_markup, check_page
+from tests.prunemodels.report_page.cases import HOSTILE, Page, check_alone, check_markup, check_page, classifier, features
 
 LIST = [list(row) for row in ROWS.to_numpy()]
 

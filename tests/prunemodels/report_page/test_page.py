@@ -16,8 +16,7 @@ from prunemodels.report_page import report_page
 from prunemodels.report_page.facts import gather
 from prunemodels.report_page.page import DARK, LIGHT, render
 from prunemodels.statements.wording import amount
-from tests.prunemodels.report_page.cases import HOSTILE, Case, Page, classifier, regressor
-from tests.prunemodels.report_page.checks import check_page
+from tests.prunemodels.report_page.cases import HOSTILE, Case, Page, check_page, classifier, regressor
 
 TITLE = 'Forest <"7"> & co'
 

@@ -1,4 +1,4 @@
-"""The minimum cut on exact integers, by OR-Tools and by preflow-push."""
+"""The minimum cut on exact integers, by OR-Tools and by preflow-push, and its grid."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from formulations.instance.papers import two_trees
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
 from solvers.closures.cut import ClosureProblem, Ties, best_closure
-from solvers.closures.integer_objective import largest_below
+from solvers.closures.integer_objective import TOTAL_BITS, Grid, largest_below
 from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
@@ -235,3 +235,17 @@ def test_a_wrong_answer_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(closure_module, "_left_and_worth", lambda *arguments: (1, 2))
     with pytest.raises(SolverFailedError, match="left 1, its closure is worth 2"):
         preflow_closure(network([1], [-1], [], []))
+
+
+@looped("seed", range(20))
+def test_sums_fit_and_nothing_is_worth_less(seed: int) -> None:
+    """Profits and prices add up to at most 2^60, also where what floating point may have lost is as large as they are."""
+    rng = np.random.default_rng(seed)
+    gain, charge, lost = (10.0 ** rng.uniform(-12, 6, 5) for _ in range(3))
+    price = 10.0 ** rng.uniform(-12, 6, 7)
+    grid = Grid.of(gain, charge, price, lost, margin=0.0)
+    assert int(np.abs(grid.profit).sum()) <= 2**TOTAL_BITS + grid.profit.size
+    assert int(grid.price.sum()) <= 2**TOTAL_BITS
+    total, unit = float(gain.sum()), float(grid.unit)
+    assert (grid.profit * unit >= np.maximum(gain - np.minimum(charge, 4 * total), -2 * total) + lost * (1 - 1e-9)).all()
+    assert (grid.price * unit <= np.minimum(price, 2 * total)).all()
