@@ -292,8 +292,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
 {LAM}
 --max-error E:amount  the cheapest pruning of the path that errs at most so much on new examples, e.g. 0.05
 {METHODS.strip()}
---confidence C:confidence  meet the budget in the population with this confidence, e.g. 0.95, or the error of --max-error
-    (default there: 0.95): one half of --data chooses the pruning, the other tests it
+--confidence C:confidence  of --max-error (default: 0.95): one half of --data chooses the pruning, the other tests it
 # output
 --held-out FILE      examples kept apart, a table like --data: report the cost there with its interval
 {POSITIVE}

@@ -60,7 +60,6 @@ from prunemodels.command_line.parsing import (
 from prunemodels.command_line.progress import SETTINGS, doing
 from prunemodels.command_line.summary import Line, Summary, card_of, plain
 from prunemodels.estimators.pruned_forest import PrunedForest
-from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.certified_error import pruning_for_error
 from prunemodels.evaluation.curve import tradeoff_curve
 from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_rows
@@ -239,11 +238,9 @@ def check_budget_options(args: argparse.Namespace) -> list[argparse.Namespace]:
     elif args.budget is None and args.limit is None:
         if args.lam is None:
             raise InvalidInputError("one of --budget, --limit, --lam and --max-error is required")
-        refuse(args, "method time_limit confidence proof", "goes with --budget, not with --lam: drop it, or give a budget")
-    if args.limit is not None:
-        refuse(args, "confidence", "goes with --budget, not with --limit: drop it, or give a budget")
+        refuse(args, "method time_limit proof", "goes with --budget, not with --lam: drop it, or give a budget")
     if len(each) > 1:
-        refuse(args, "confidence proof picture", "is for one budget at a time; drop it, or give one budget")
+        refuse(args, "proof picture", "is for one budget at a time; drop it, or give one budget")
     check_held_out_file(args, CHOOSES)
     if args.cut_vote:
         need(args, "label", "is missing: --cut-vote chooses by labelled examples; name the label column of --data")
@@ -251,24 +248,24 @@ def check_budget_options(args: argparse.Namespace) -> list[argparse.Namespace]:
             raise InvalidInputError(
                 "--cut-vote and --max-error do not go together: the vote is tested as it is; drop one of them"
             )
-    if args.confidence is None and args.max_error is None:
+    if args.max_error is None:
+        refuse(args, "confidence", "goes with --max-error: drop it, or give an error")
         return each
-    promise = "--confidence" if args.max_error is None else "--max-error"
     refuse(
         args,
         "weights",
-        f"cannot be used with {promise}, whose bounds hold for examples of equal weight; draw --data by the weights",
+        "cannot be used with --max-error, whose bounds hold for examples of equal weight; draw --data by the weights",
     )
     refuse(
         args,
         "method time_limit proof",
-        f"cannot be used with {promise}, which chooses a certified breakpoint; drop one of them",
+        "cannot be used with --max-error, which chooses a certified breakpoint; drop one of them",
     )
     for name in ("train", "error_data"):
         file = getattr(args, name)
         if file is not None and same_file(file, args.data):
             raise InvalidInputError(
-                f"{promise} needs examples in --data that are used nowhere else, but {option_of(name)} names the same file; "
+                f"--max-error needs examples in --data that are used nowhere else, but {option_of(name)} names the same file; "
                 "give another"
             )
     return each
@@ -276,8 +273,8 @@ def check_budget_options(args: argparse.Namespace) -> list[argparse.Namespace]:
 
 def choose_pruning(
     args: argparse.Namespace, path: PruningPath, instance: Instance
-) -> tuple[Pruning, LimitedSolution | None, CertifiedBudget | Promise | None]:
-    """The pruning that the arguments ask for, the answer to the budget or limits, and what is certified or promised."""
+) -> tuple[Pruning, LimitedSolution | None, Promise | None]:
+    """The pruning that the arguments ask for, the answer to the budget or limits, and what is promised."""
     if args.max_error is not None:
         judged = ReadForest.of(instance.forest).under_costs(mistake_costs(args.mistakes, instance.model.ensemble.classes))
         with errors_naming("--max-error"):
@@ -287,14 +284,8 @@ def choose_pruning(
         return pruning, None, promise
     if limits_of(args) is None:
         return path.at_lam(args.lam), None, None
-    if args.confidence is None:
-        found = within_limits(args, path)
-        return found.pruning, found, None
-    with errors_naming(f"--confidence {args.confidence:g}"), doing(args, "certifying the budget"):
-        certified = budget_for_confidence(path.problem, args.budget, confidence=args.confidence, random_state=SETTINGS.seed)
-    pruning = Pruning(path.problem, certified.pruning.kept)
-    solution = solve(path.problem, budget=args.budget, method="path", path=path)
-    return pruning, replace(solution, pruning=pruning, error=pruning.error, uses=(pruning.exact_cost,)), certified
+    found = within_limits(args, path)
+    return found.pruning, found, None
 
 
 def within_limits(args: argparse.Namespace, path: PruningPath) -> LimitedSolution:
@@ -322,8 +313,7 @@ def _pruned_forest(
 ) -> Found:
     """The pruning of a path that the arguments ask for."""
     problem, unpruned = instance.problem, Pruning.unpruned(instance.problem)
-    pruning, solution, certified = choose_pruning(args, path, instance)
-    promise = certified if isinstance(certified, Promise) else None
+    pruning, solution, promise = choose_pruning(args, path, instance)
     apart = args.error_data is None or not same_file(args.error_data, args.data)
     row, labels, groups = row_of(path, pruning), instance.data.y, instance.data.group_numbers
     bare, cut = apply_pruning(pruning, model), None
@@ -341,19 +331,11 @@ def _pruned_forest(
     if promise is not None:
         rule = f"the cheapest whose error is promised to be at most {args.max_error:g}"
     record |= {"promise": promise, "cut": cut}
-    if isinstance(certified, CertifiedBudget):
-        rule = "the dearest optimal pruning of one half of the rows that the other half certifies"
-        names = ("confidence", "method", "smaller_budget", "certified_cost", "upper_bound", "n_choosing", "n_certifying")
-        record["certified"] = {name: getattr(certified, name) for name in names}
     if solution is not None:
         proven = {"status": solution.status, "gap": solution.gap, "exact_cost": pruning.exact_cost, "budget": solution.budget}
         record["answer"] = plain(proven) | plain(replace(solution, proof=None))  # --proof writes that
     place = "between two prunings of the path" if lam is None else f"on the path, at lambda = {lam:.6g}"
     lines = [Line("chosen", f"{rule}; {place}, which has {count(len(path), 'optimal pruning')}")]
-    if isinstance(certified, CertifiedBudget):
-        said = f"mean cost of all such examples at most {float(certified.budget):.6g} with confidence {certified.confidence:g}"
-        halves = f"{float(certified.smaller_budget):.6g} where chosen, {certified.certified_cost:.6g} where certified"
-        lines.append(Line("certified", f"{said}: {halves}"))
     if dearer is not None:
         lines.append(Line("next dearer", f"the path's next pruning costs {amount(dearer.cost)}, with {dearer.n_splits:,} splits"))
 

@@ -1,7 +1,7 @@
 """The cheapest pruning of a path whose forest errs at most so much in the population, with a stated confidence.
 
-As in `prunemodels.evaluation.certified_budget`, some rows, the choosing rows, determine the prunings, and other rows test them,
-here from the dearest on: see `prunemodels.statements.promises`. The errors that are tested are those of the forest.
+Some rows, the choosing rows, determine the prunings, and other rows, the certifying rows, test them from the dearest on: see
+`prunemodels.statements.promises`. The errors that are tested are those of the forest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 from formulations.shown import spread
-from prunemodels.evaluation.certified_budget import halves
 from prunemodels.evaluation.evaluate import PARAMS
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.models.forests.labels import forest_losses
@@ -58,7 +57,7 @@ def pruning_for_error(
     labels, X = np.asarray(y), problem.X if hasattr(problem.X, "shape") else np.asarray(problem.X)
     choosing, chosen_y, name = problem, labels[usage.rows], "X_certify"
     if X_certify is None:
-        both = halves(problem, 0.5, rng) if groups is None else part_of(usage.n_rows, 0.5, groups[usage.rows], 0)
+        both = _halves(usage.n_rows, rng) if groups is None else part_of(usage.n_rows, 0.5, groups[usage.rows], 0)
         choose, certify = (usage.rows[part] for part in both)
         groups = None if groups is None else repeated(groups[certify])
         choosing, chosen_y, name = on_other_rows(problem, _safe_indexing(X, choose)), labels[choose], "a half of X_valid"
@@ -93,3 +92,12 @@ def pruning_for_error(
             f"{confidence:g}, by the dearest pruning; give at least that, more examples, or less confidence"
         )
     return Pruning(problem, kept.answer.kept), Promise(float(max_error), confidence, kept.mean, kept.bound, n, kept.tested)
+
+
+def _halves(n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places of the choosing and of the certifying rows among n."""
+    certify = round(n / 2)
+    if min(certify, n - certify) < 2:
+        raise InvalidInputError(f"{n} rows leave fewer than 2 rows in one half; give more rows, or X_certify")
+    shuffled = rng.permutation(n)
+    return np.sort(shuffled[certify:]), np.sort(shuffled[:certify])

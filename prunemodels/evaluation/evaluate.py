@@ -41,10 +41,6 @@ from prunemodels.statements.wording import LimitUse, limit_uses, use_in_words
 class EvaluationParams:
     """Limits of work and memory of evaluations."""
 
-    search_work: float = 30.0
-    """Limit of the work of all searches for a budget with confidence together, in seconds by formula."""
-    steps: int = 10
-    """Rows of the path whose costs differ by more than the budget divided by this have other prunings tested in between."""
     promised_rows: int = 100
     """Largest number of rows of a path that are tested for an error that is promised."""
     block_bytes: int = 2**27

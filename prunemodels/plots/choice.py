@@ -47,7 +47,6 @@ def plot_budget(
     path: PruningPath,
     held_out: Sequence[HeldOut] | None = None,
     *,
-    chosen: Pruning | None = None,
     unit: str = "",
     ax: Axes | None = None,
 ) -> Figure:
@@ -62,8 +61,6 @@ def plot_budget(
     held_out
         prunings on held-out examples, with their intervals. In the left part, if there are labels, they are drawn at the forest's
         own error there. In the right part, and without labels, only the cost is drawn, just above the axis.
-    chosen
-        the pruning taken, if it is not the solution's own (a certified one, say).
     unit
         the unit of the prices, for the axes: "dollars".
     ax
@@ -77,7 +74,7 @@ def plot_budget(
     Raises
     ------
     InvalidInputError
-        if the path, the chosen pruning or a held-out one is of another problem than the solution.
+        if the path or a held-out pruning is of another problem than the solution.
 
     Examples
     --------
@@ -88,17 +85,15 @@ def plot_budget(
     """
     points = [] if held_out is None else list(held_out)
     check_same_problem("path", path.problem, solution.problem, "solution")
-    taken = solution.pruning if chosen is None else chosen
-    check_same_problem("chosen", taken.problem, solution.problem, "solution")
     for k, point in enumerate(points):
         check_same_problem(f"held_out[{k}]", point.pruning.problem, solution.problem, "solution")
 
     def draw(part: Axes, whole: bool) -> None:
-        _draw_budget(part, solution, path, taken, least=SEEN_NEAR if ax is None else SEEN_WHOLE)
+        _draw_budget(part, solution, path, least=SEEN_NEAR if ax is None else SEEN_WHOLE)
         _draw_held_out(part, points, with_error=whole)
         label_axes(part, path.problem.ensemble.measure, unit)
         if not whole:
-            _zoom_to_budget(part, solution, taken, points)
+            _zoom_to_budget(part, solution, points)
 
     return _whole_and_near(ax, draw, "the whole path", "around the budget" + ("; held-out cost at the foot" if points else ""))
 
@@ -122,7 +117,7 @@ def _whole_and_near(ax: Axes | None, draw: Callable[[Axes, bool], None], whole: 
     return figure
 
 
-def _draw_budget(ax: Axes, solution: LimitedSolution, path: PruningPath, taken: Pruning, *, least: float) -> None:
+def _draw_budget(ax: Axes, solution: LimitedSolution, path: PruningPath, *, least: float) -> None:
     """Hull, chord, budget, the relaxation's optimum and the pruning taken, and the gap between the two.
 
     An edge or a gap below `least` lies under the marks; it is left out, and with it its entry in the legend.
@@ -138,11 +133,11 @@ def _draw_budget(ax: Axes, solution: LimitedSolution, path: PruningPath, taken: 
     ax.plot(path.cost, path.error, color=BLUE, lw=1.4, marker=marker, ms=6, label=hull)
     if abs(ends[0][1] - ends[0][0]) > least * wide:
         ax.plot(*ends, color=SKY, lw=6, alpha=0.6, solid_capstyle="round", zorder=1.8, label="hull edge at B")
-    if abs(taken.cost - at) > least * wide or abs(taken.error - best) > least * high:
-        corner = [taken.cost, at, at], [taken.error, taken.error, best]
+    if abs(solution.cost - at) > least * wide or abs(solution.error - best) > least * high:
+        corner = [solution.cost, at, at], [solution.error, solution.error, best]
         ax.plot(*corner, color=GREEN, lw=2.4, zorder=2.5, label="from the optimum to the pruning taken")
-    name = f"pruning taken: cost {taken.cost:.4g}"
-    ax.plot(taken.cost, taken.error, ls="", marker="o", ms=10, color=GREEN, mec=BLACK, clip_on=False, zorder=4, label=name)
+    name = f"pruning taken: cost {solution.cost:.4g}"
+    ax.plot(solution.cost, solution.error, ls="", marker="o", ms=10, color=GREEN, mec=BLACK, clip_on=False, zorder=4, label=name)
     optimum = f"optimum of the relaxation, {LAMBDA}* = {float(mixture.lam):.3g}"
     ax.plot(at, best, ls="", marker="D", ms=5.5, mfc="white", mec=BLUE, mew=1.6, clip_on=False, zorder=5, label=optimum)
 
@@ -168,10 +163,10 @@ def _draw_held_out(ax: Axes, points: Sequence[HeldOut], *, with_error: bool) -> 
         )
 
 
-def _zoom_to_budget(ax: Axes, solution: LimitedSolution, taken: Pruning, points: Sequence[HeldOut]) -> None:
+def _zoom_to_budget(ax: Axes, solution: LimitedSolution, points: Sequence[HeldOut]) -> None:
     """Limits around the budget, the pruning taken, the relaxation's optimum, and the held-out costs."""
-    costs = [float(solution.at_most[0]), taken.cost, *(end for p in points for end in (p.cost.low, p.cost.high))]
-    errors = [taken.error, float(solution.relaxation.value)]
+    costs = [float(solution.at_most[0]), solution.cost, *(end for p in points for end in (p.cost.low, p.cost.high))]
+    errors = [solution.error, float(solution.relaxation.value)]
     scales = _scales(solution)
     for limits, values, scale in ((ax.set_xlim, costs, scales[0]), (ax.set_ylim, errors, scales[1])):
         room = max(0.6 * (max(values) - min(values)), 0.02 * scale) or 1.0

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -65,11 +64,10 @@ class Promise:
 
 
 class Draws(NamedTuple):
-    """What each row loses, or pays, with a candidate."""
+    """What each row loses with a candidate."""
 
     x: NDArray[np.float64]  # shape (n,), in random order
     largest: float  # no draw can be above it
-    constant: float = 0.0  # added to each, known without error
 
 
 class Kept(NamedTuple, Generic[Answer]):
@@ -81,20 +79,14 @@ class Kept(NamedTuple, Generic[Answer]):
     tested: int
 
 
-def last_kept(
-    candidates: Iterable[tuple[Answer, Draws]],
-    at_most: float | Fraction,
-    confidence: float,
-    method: BoundMethod,
-    weights: NDArray[np.float64] | None = None,
-) -> Kept[Answer]:
+def last_kept(candidates: Iterable[tuple[Answer, Draws]], at_most: float, confidence: float, method: BoundMethod) -> Kept[Answer]:
     """(1); candidates after the first that fails are not looked at."""
     kept: Kept[Answer] = Kept(None, 0.0, 0.0, 0)
-    for answer, (x, largest, constant) in candidates:
-        bound = constant + upper_bound(x, largest, 1 - confidence, method, weights)
+    for answer, (x, largest) in candidates:
+        bound = upper_bound(x, largest, 1 - confidence, method)
         if bound > at_most:
             return Kept(kept.answer, kept.mean, kept.bound if kept.answer is not None else bound, kept.tested + 1)
-        kept = Kept(answer, constant + float(np.average(x, weights=weights)), bound, kept.tested + 1)
+        kept = Kept(answer, float(np.mean(x)), bound, kept.tested + 1)
     return kept
 
 

@@ -144,11 +144,6 @@ DOORS: dict[str, Callable[[Rows], Any]] = {
         pm.prune_boosted(boosted().unpruned.forest, *rows[:2], costs=costs, sample_weight=rows[2], lam=0.01)
     ),
     "tables in chunks": from_table,
-    "budget_for_confidence": lambda rows: (
-        pm.budgets.budget_for_confidence(
-            problem, 12, X_certify=rows[0], sample_weight=rows[2], method="t", random_state=0
-        ).certified_cost
-    ),
     "report, forest": lambda rows: _page(gather(PATH, forest, *rows[:2], chosen=CHOSEN, sample_weight=rows[2])),
     "report, boosted": lambda rows: _page(
         gather_boosted(boosted(), *rows[:2], chosen=boosted().at_cost(8), sample_weight=rows[2])
@@ -233,7 +228,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     CAPTURED.clear()
 
 
-@pytest.mark.slow_cases("budget_for_confidence", "command exits", "command report", "prune_boosted", "report, forest")
+@pytest.mark.slow_cases("command exits", "command report", "prune_boosted", "report, forest")
 @pytest.mark.parametrize("door", DOORS)
 def test_weights_mean_one_thing(door: str) -> None:
     """Rows of weight 0 are left out; rows of weight k are there k times in all means; a factor changes nothing."""

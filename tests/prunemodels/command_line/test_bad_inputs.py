@@ -16,7 +16,7 @@ IN = "forest.skops --data valid.csv --costs costs.csv"
 LABELLED = f"{IN} --label label"
 PRUNE = f"prune {IN} --out out/p.skops"
 BUDGET = f"{PRUNE} --budget 5 --method path"
-CERTAIN = f"{PRUNE} --budget 5 --confidence 0.9"
+CERTAIN = f"{PRUNE} --max-error 0.1 --label label"
 MODEL = "prune model.txt --data valid.csv --label label --costs costs.csv --out out/x.txt"
 JUDGED = "--data valid.csv --label label --costs 1"
 PAGE = f"report {LABELLED} --held-out test.csv --out out/r.html"
@@ -40,7 +40,7 @@ REFUSED = {
         (f"{BUDGET} --given-share 2", "--given-share: '2' .* from 0 to 1"),
         (f"{BUDGET} --time-limit -1", "--time-limit: '-1'"),
         (f"{BUDGET} --method fast", "--method: .*'fast'.*exact"),
-        (f"{PRUNE} --budget 5 --confidence 1", "--confidence: '1' .* between 0 and 1"),
+        (f"{PRUNE} --max-error 0.1 --confidence 1", "--confidence: '1' .* between 0 and 1"),
         (f"{COMPARE} --budget ,", "--budget: ',' is not a number"),
         (f"{COMPARE} --lam 1 --time-limit nan", "--time-limit: 'nan' .* give seconds >= 0"),
         (f"{PAGE} --lam 0.1 --confidence 95", "'95' is not a confidence level"),
@@ -152,8 +152,7 @@ REFUSED = {
     ],
     "options that do not go together": [
         (f"{PRUNE} --lam 1 --method path", "--method goes with --budget, not with --lam: drop it"),
-        (f"{PRUNE} --lam 1 --confidence 0.9", "--confidence goes with --budget"),
-        (f"{PRUNE} --limit splits=9 --confidence 0.9", "--confidence goes with --budget, not with --limit"),
+        (f"{PRUNE} --budget 5 --confidence 0.9", "--confidence goes with --max-error"),
         (f"{PRUNE} --max-error 0.1 --budget 1", "--budget and --max-error do not go together"),
         (f"{PRUNE} --max-error 0.1", "--label is missing: --max-error is tested on labelled examples"),
         (f"{PRUNE} --max-error 0.01 --label label", "--max-error: .*299 rows without a mistake"),
@@ -164,11 +163,11 @@ REFUSED = {
         (f"{PRUNE} --limit many", "--limit: limit is 'many'; write a number"),
         (f"{PRUNE} --limit nothing=1", "--limit: limits.0. .'nothing'.: there is no 'nothing' to limit"),
         (f"{MODEL} --limit splits=9", "--limit is for forests, model.txt holds a boosted model"),
-        (f"{CERTAIN} --method best", "--method cannot be used with --confidence"),
+        (f"{CERTAIN} --method best", "--method cannot be used with --max-error"),
         (f"{CERTAIN} --errors given --error-data ./valid.csv", "--error-data names the same file"),
         (f"{CERTAIN} --train train.csv --data train.csv", "--train names the same file"),
-        (f"{CERTAIN} --weights w", "--weights cannot be used with --confidence.*equal weight"),
-        (f"{CERTAIN} --data one.csv", "--confidence 0.9: .*1 rows at share 0.5"),
+        (f"{CERTAIN} --weights w", "--weights cannot be used with --max-error.*equal weight"),
+        (f"{CERTAIN} --data one.csv", "--max-error: 1 rows leave fewer than 2 rows in one half"),
         (f"{MODEL} --lam 1 --train test.csv", "--train is for forests, model.txt holds a boosted model"),
         (f"{MODEL} --budget 1 --method exact", "--method is for forests, .* one search: drop it"),
         (f"{TRAIN} --held-out test.csv --apart-csv out/a.csv", "--apart-csv writes what --split keeps apart"),

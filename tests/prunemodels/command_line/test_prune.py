@@ -19,7 +19,6 @@ import prunemodels as pm
 from formulations.instance.tree_loss import usual_loss
 from prunemodels.command_line import prune
 from prunemodels.command_line.cli import main
-from prunemodels.evaluation.certified_budget import budget_for_confidence
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.statements.change import SampleCost, change_of
@@ -256,25 +255,6 @@ def test_what_is_asked_is_handed_on(house: House, monkeypatch: pytest.MonkeyPatc
     best = [5, "best", None]
     assert calls == [[5, "exact", 7.5, False], [*best, False], [*best, True], [*best, False]]
     capsys.readouterr()
-
-
-@pytest.mark.slow
-def test_confidence(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
-    """The pruning is the one that half of the rows choose and the other half certify; the smaller budget is named."""
-    near = float(path.exact_cost[1]) + 0.001  # fits the sample, but no population to be sure of
-    words = f"prune {IN} --confidence 0.9 --budget {near} --out out/p.skops"
-    r = told(capsys, f"{words} --picture out/p.png")
-    found = budget_for_confidence(path.problem, near, confidence=0.9, random_state=0)
-    pruning = pm.Pruning(path.problem, found.pruning.kept)
-    np.testing.assert_array_equal(pruning_from_forest(path.problem, load("out/p.skops")).kept, pruning.kept)
-    assert 0 < pruning.cost < path[path.row_at_cost(near)].cost
-    answer, certified = r["answer"], r["certified"]
-    assert Fraction(certified.pop("smaller_budget")) == found.smaller_budget
-    assert certified == {name: getattr(found, name) for name in certified}
-    assert (answer["error"], r["pruned"]["cost"]) == (pruning.error, pruning.cost)
-    assert answer["gap"] == pytest.approx(pruning.error - answer["bound"])
-    costs = f"{found.pruning.cost:.6g} where chosen, {found.certified_cost:.6g} where certified"
-    assert f"at most {near:.6g} with confidence 0.9: {costs}" in " ".join(screen(capsys, words).split())
 
 
 def test_what_finds_nobody_says_so_first(house: House, capsys: pytest.CaptureFixture[str]) -> None:

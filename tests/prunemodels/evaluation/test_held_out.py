@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
-from functools import cache
 from typing import Any, get_args
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.typing import NDArray
-from scipy import sparse, stats
-from sklearn.datasets import load_breast_cancer, make_classification
+from scipy import stats
+from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import PruningProblem
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels import example
-from prunemodels.evaluation.certified_budget import budget_for_confidence, costs_along
-from prunemodels.evaluation.held_out import hold_out, on_other_rows
+from prunemodels.evaluation.held_out import hold_out
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import Method, mean_interval, standard_error, upper_bound
-from tests.instances import Node, problem_of, random_problem
-from tests.loops import looped
+from tests.instances import Node, problem_of
 
 
 def two_stumps(X: list[list[float]], **options: Any) -> PruningProblem:
@@ -56,27 +50,6 @@ def test_largest_cost_counts_what_no_row_has_reached() -> None:
     kept[0] = False
     assert problem.usage.row_costs(kept).tolist() == [5.25]
     assert problem.usage.largest_row_cost(kept) == 8.5
-
-
-@pytest.mark.slow
-@looped("seed", range(60))
-@pytest.mark.parametrize("ties", ["smallest", "largest"])
-def test_costs_along_the_path_are_those_of_its_rows(seed: int, ties: Any) -> None:
-    """Walking the path on other rows gives, row by row, what each pruning costs there; and they only rise."""
-    problem = random_problem(seed)
-    rng = np.random.default_rng(seed)
-    others = on_other_rows(problem, rng.integers(0, 5, (7, problem.ensemble.n_features)).astype(float))
-    path = pm.pruning_path(problem, ties=ties)
-    before = np.full(7, -math.inf)
-    walked = 0
-    for k, x, once in costs_along(path, others):
-        pruning = pm.Pruning(others, path[k].kept)
-        np.testing.assert_allclose(x, pruning.problem.usage.row_costs(pruning.kept), atol=1e-12)
-        assert once == pytest.approx(float(problem.costs.price[pruning.bought_once].sum()))
-        assert (x >= before - 1e-12).all()
-        before = x
-        walked += 1
-    assert walked == len(path)
 
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -140,213 +113,6 @@ def test_weights_of_held_out_rows(forest: RandomForestClassifier, path: pm.Pruni
         hold_out(pruning, None, X[350:], sample_weight=weights, method="betting")
 
 
-@dataclass(frozen=True)
-class Population:
-    """All rows there are, a forest grown on others, and a budget a hair below the true cost of one pruning of its path."""
-
-    forest: RandomForestClassifier
-    rows: np.ndarray
-    costs: list[float]
-    problem: PruningProblem
-    path: pm.PruningPath
-    budget: float
-
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        return self.rows[rng.integers(len(self.rows), size=n)]
-
-    def meets(self, pruning: pm.Pruning) -> bool:
-        """Whether the true mean cost is within the budget."""
-        return pm.Pruning(self.problem, pruning.kept).cost <= self.budget
-
-
-def population_of(data: np.ndarray, forest: RandomForestClassifier, costs: list[float], share: float) -> Population:
-    """The budget is just below the breakpoint that costs about a share of the whole."""
-    problem = pm.problem_from_forest(forest, data[500:], costs=costs)
-    path = pm.pruning_path(problem, certificate=False)
-    near = int(np.argmin(np.abs(path.cost - share * path.cost[0])))
-    return Population(forest, data[500:], costs, problem, path, float(path.cost[near]) * 0.9999)
-
-
-@cache
-def population() -> Population:
-    """A path with breakpoints on either side of the budget."""
-    data, labels = make_classification(4000, 12, n_informative=8, class_sep=0.5, random_state=2)
-    forest = RandomForestClassifier(6, max_depth=4, max_features=1, random_state=0).fit(data[:500], labels[:500])
-    return population_of(data, forest, np.random.default_rng(2).choice([0.1, 0.5, 1, 3, 10, 30], 12).tolist(), 0.46)
-
-
-@cache
-def worst_case() -> Population:
-    """All cheaper prunings are far cheaper: each sample's test comes to the first that must not be taken, only just too dear."""
-    data, labels = make_classification(4000, 12, n_informative=8, random_state=0)
-    forest = RandomForestClassifier(6, max_depth=5, max_features=2, random_state=0).fit(data[:500], labels[:500])
-    return population_of(data, forest, [1, 2, 3, 4, 5, 6, 1, 1, 1, 1, 1, 9], 0.5)
-
-
-def misled(p: Population) -> tuple[PruningProblem, pm.PruningPath]:
-    """A cost sample by which a pruning fits the budget that does not fit it in the population, and its path."""
-    for seed in range(100):
-        problem = pm.problem_from_forest(p.forest, p.sample(np.random.default_rng(seed), 300), costs=p.costs)
-        path = pm.pruning_path(problem, certificate=False)
-        if not p.meets(path.at_cost(p.budget)):
-            return problem, path
-    raise AssertionError("no sample misleads")
-
-
-REPEATS = 200
-
-
-def tolerance(confidence: float) -> float:
-    """Three standard deviations of the share of successes."""
-    return 3 * math.sqrt(confidence * (1 - confidence) / REPEATS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("method", "n"), [("betting", 20), ("bernstein", 150), ("hoeffding", 20)])
-def test_a_fixed_path_is_certified_as_often_as_stated(method: Method, n: int) -> None:
-    """Rows that chose too dear a pruning: over 200 certifying samples the one taken meets the budget in 80 % or more."""
-    p = worst_case()
-    problem, path = misled(p)
-    met = 0
-    for seed in range(REPEATS):
-        rng = np.random.default_rng(seed)
-        rows = p.sample(rng, n)
-        found = budget_for_confidence(
-            problem, p.budget, confidence=0.8, X_certify=rows, path=path, method=method, time_limit=0, random_state=rng
-        )
-        assert found.upper_bound <= p.budget
-        met += p.meets(found.pruning)
-    assert met / REPEATS >= 0.8 - tolerance(0.8)
-
-
-def test_the_rule_is_the_last_before_the_first_failure() -> None:
-    """What is taken is the path's row before the first whose bound, computed here, is past the budget, with its own figures."""
-    p = population()
-    rows = p.sample(np.random.default_rng(7), 1500)
-    others = on_other_rows(p.problem, rows)
-    found = budget_for_confidence(
-        p.problem, p.budget, X_certify=rows, path=p.path, method="hoeffding", confidence=0.7, time_limit=0
-    )
-    expected, tested = pm.Pruning.all_roots(p.problem), 0
-    for k in reversed(range(len(p.path))):
-        tested += 1
-        x = others.usage.row_costs(p.path[k].kept)
-        u = upper_bound(x, others.usage.largest_row_cost(p.path[k].kept), 0.3, "hoeffding")
-        if u > p.budget:
-            break
-        expected, bound, mean = p.path[k], u, x.mean()
-    np.testing.assert_array_equal(found.pruning.kept, expected.kept)
-    assert 0 < expected.n_splits < p.path[0].n_splits
-    assert found.tested == tested
-    assert found.upper_bound == pytest.approx(bound)
-    assert found.certified_cost == pytest.approx(mean)
-    assert found.budget == Fraction(repr(p.budget))
-    assert (found.confidence, found.method, found.n_choosing, found.n_certifying) == (0.7, "hoeffding", 3500, 1500)
-    assert found.path is p.path
-    assert "with confidence 0.7" in repr(found)
-
-
-def test_between_distant_rows_other_prunings_are_certified() -> None:
-    """Dear features that all trees share leave a path with a wide gap; budgets inside it are not met by spending next to nothing.
-
-    Whatever is taken keeps its bound, costs what it says on the choosing rows, and is found again by other certifying rows.
-    """
-    data, labels = make_classification(2400, 6, n_informative=6, n_redundant=0, random_state=0)
-    forest = RandomForestClassifier(8, max_depth=5, random_state=0).fit(data[:400], labels[:400])
-    problem = pm.problem_from_forest(forest, data[400:800], costs=[1, 1, 1, 100, 100, 100])
-    path = pm.pruning_path(problem, certificate=False)
-    budget = 150
-    with pytest.warns(pm.errors.UnspentBudgetWarning, match="of the budget of 150 only"):
-        breakpoint_ = path.at_cost(budget)
-    found = budget_for_confidence(problem, budget, X_certify=data[800:], path=path, confidence=0.9, random_state=0)
-    assert found.smaller_budget > max(budget / 2, 2 * breakpoint_.exact_cost)
-    assert found.smaller_budget == found.pruning.exact_cost <= budget
-    assert found.pruning.error < breakpoint_.error
-    assert found.upper_bound <= budget
-    on_certifying = on_other_rows(problem, data[800:])
-    assert found.certified_cost == pytest.approx(pm.Pruning(on_certifying, found.pruning.kept).cost)
-    fewer = budget_for_confidence(problem, budget, X_certify=data[800:900], path=path, confidence=0.9, random_state=0)
-    assert fewer.smaller_budget <= found.smaller_budget
-
-
-def test_where_nothing_can_be_certified_there_are_the_roots() -> None:
-    """Whatever is kept costs 3 or more: smaller budgets take the forest of leaves, which needs no test."""
-    problem = two_stumps([[0, 0], [0, 1], [1, 0], [1, 1]])
-    for budget, rows in ((2.9, 3), (2.9, 1000), (0, 1000)):
-        found = budget_for_confidence(problem, budget, X_certify=np.zeros((rows, 2)), random_state=0)
-        assert found.pruning.n_splits == 0
-        assert (found.smaller_budget, found.upper_bound, found.certified_cost) == (0, 0, 0)
-
-
-def test_a_split_that_no_choosing_row_reached_is_tested_too() -> None:
-    """Free on the choosing rows, dear on the others: it is not taken, though the path keeps it for every lambda."""
-    tree = Node(6, 0, 0.5, Node(1), Node(4, 1, 0.5, Node(1), Node(1)))
-    costs = pm.CostItems.plain([0, 5])
-    problem = problem_of([tree], costs, np.zeros((4, 2)))
-    path = pm.pruning_path(problem)
-    assert path[len(path) - 1].n_splits == 2
-    found = budget_for_confidence(problem, 1, X_certify=np.ones((50, 2)), random_state=0)
-    assert found.pruning.n_splits == 0
-    assert found.tested == 1
-
-
-def test_items_paid_once_count_in_full() -> None:
-    """A licence of 7 beside rows of 5: nothing fits 11.9, and all that needs it is certified from 12 on."""
-    items = pm.CostItems.from_items({"b": 5, "licence": 7, "a": 100}, [["a"], ["b", "licence"]], once=["licence"])
-    problem = problem_of([Node(8, 1, 0.5, Node(1), Node(1))], items, np.zeros((4, 2)))
-    rows = np.zeros((30, 2))
-    assert budget_for_confidence(problem, 11.9, X_certify=rows, random_state=0).pruning.n_splits == 0
-    found = budget_for_confidence(problem, 12, X_certify=rows, random_state=0)
-    assert found.pruning.n_splits == 1
-    assert found.upper_bound == found.certified_cost == 12
-
-
-@pytest.mark.slow_cases("sparse")
-@pytest.mark.parametrize("kind", ["table", "array", "sparse", "list"])
-def test_every_kind_of_cost_sample_is_split(kind: str) -> None:
-    """Tables, arrays, sparse matrices and lists are split alike, by the seed alone; weights go with their rows."""
-    plain = X[200:].to_numpy()
-    rows: Any = {"table": X[200:], "array": plain, "sparse": sparse.csr_matrix(plain), "list": plain.tolist()}[kind]
-    forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(
-        X[:200] if kind == "table" else X[:200].to_numpy(), Y[:200]
-    )
-    weights = np.ones(369)
-    weights[:69] = 0  # left out of both parts
-    problem = pm.problem_from_forest(forest, rows, costs=1, sample_weight=weights)
-    found = budget_for_confidence(problem, 7, share=0.4, random_state=5)
-    assert (found.n_choosing, found.n_certifying) == (180, 120)
-    again = budget_for_confidence(problem, 7, share=0.4, random_state=5)
-    np.testing.assert_array_equal(found.pruning.kept, again.pruning.kept)
-    assert found.upper_bound == again.upper_bound
-    # the two parts are the sample: their mean cost is that of the whole
-    whole = pm.Pruning(problem, found.pruning.kept).cost
-    assert 0.6 * found.pruning.cost + 0.4 * found.certified_cost == pytest.approx(whole)
-    assert 6 < whole <= 7
-
-
-def test_weighted_samples_are_certified_by_students_bound() -> None:
-    """Unequal weights are refused by the bounds that cannot have them; t takes them, row by row."""
-    weights = np.where(np.arange(369) % 3, 1.0, 4.0)
-    forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X[:200], Y[:200])
-    problem = pm.problem_from_forest(forest, X[200:], costs=1, sample_weight=weights)
-    with pytest.raises(pm.errors.InvalidInputError, match="use 't'"):
-        budget_for_confidence(problem, 7)
-    found = budget_for_confidence(problem, 7, method="t", random_state=0)
-    other = held_out_cost_of_certifying(problem, found.pruning, seed=0)
-    assert found.certified_cost == pytest.approx(other[0])
-    assert found.upper_bound == pytest.approx(other[1])
-    assert repr(found).endswith(f"by 184 rows that count as {found.n_effective:.3g})")
-
-
-def held_out_cost_of_certifying(problem: PruningProblem, pruning: pm.Pruning, seed: int) -> tuple[float, float]:
-    """Mean and upper 95 % end on the half that a seed certifies with, from the public pieces."""
-    shuffled = np.random.default_rng(seed).permutation(problem.usage.n_rows)
-    certify = np.sort(shuffled[: round(0.5 * problem.usage.n_rows)])
-    rows = X[200:].iloc[certify]
-    cost = hold_out(pruning, None, rows, sample_weight=problem.usage.weights[certify], confidence=0.9).cost
-    return cost.mean, cost.high
-
-
 def test_error_rates_are_bounded_by_one(forest: RandomForestClassifier) -> None:
     """A classifier's error can have a distribution-free interval: of draws in [0, 1]."""
     wrong = (forest.predict(X[200:]) != Y[200:]).to_numpy(dtype=float)
@@ -358,13 +124,6 @@ def test_error_rates_are_bounded_by_one(forest: RandomForestClassifier) -> None:
 
 
 cheap = example.path[0]
-EXAMPLE = two_stumps([[0, 0], [0, 1], [1, 0], [1, 1]])
-OWN = pm.pruning_path(EXAMPLE)
-TABLE = pd.DataFrame(EXAMPLE.X)
-
-
-def certify(**change: Any) -> Any:
-    return budget_for_confidence(EXAMPLE, **({"budget": 1} | change))
 
 
 def bound(**change: Any) -> float:
@@ -375,14 +134,6 @@ def bound(**change: Any) -> float:
 REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (hold_out, {"pruning": cheap, "forest": None, "X": example.X_test.iloc[:, ::-1]}, "select the columns in the training order"),
     (hold_out, {"pruning": cheap, "forest": None, "X": example.X_test[:1]}, "at least 2 examples of positive weight, there is 1"),
-    (certify, {"budget": -1}, "budget is -1, negative"),
-    (certify, {"budget": math.nan}, "budget is nan"),
-    (certify, {"share": 0.2}, "4 rows at share 0.2 leave fewer than 2 rows in one part"),
-    (certify, {"share": 0.8}, "4 rows at share 0.8"),
-    (certify, {"path": OWN}, "path was computed from all rows of the cost sample; leave it out"),
-    # the cost sample itself, in whatever order, says nothing of the population
-    (certify, {"path": OWN, "X_certify": np.asarray(EXAMPLE.X)}, "X_certify holds the rows of the cost sample"),
-    (certify, {"path": OWN, "X_certify": TABLE.iloc[::-1]}, "X_certify holds the rows of the cost sample"),
     (bound, {"x": np.array([1.0])}, "the method 't' needs at least 2 draws, x has 1; give more"),
     (bound, {"x": np.array([1.0]), "method": "bernstein"}, "at least 2"),
     (bound, {"x": np.array([]), "method": "betting"}, "at least 1"),
@@ -396,7 +147,7 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("call", "change", "message"), REFUSED)
 def test_refusals(call: Callable[..., Any], change: dict[str, Any], message: str) -> None:
-    """What cannot be measured, certified or bounded is refused by name and value."""
+    """What cannot be measured or bounded is refused by name and value."""
     with pytest.raises(pm.errors.InvalidInputError, match=message):
         call(**change)
 

@@ -77,7 +77,6 @@ def decomposed(matrix: np.ndarray, of: np.ndarray | None = None, **options: Any)
 
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: plot_budget(solution(), path(2)), r"path is of another problem than solution; give one of solution\.problem"),
-    (lambda: plot_budget(solution(), path(), chosen=path(2)[0]), "^chosen is of another problem than solution"),
     (
         lambda: plot_budget(solution(), path(), [hold_out(p, forest(), *HELD_OUT) for p in (path()[0], path(2)[0])]),
         r"^held_out\[1\] is of another problem than solution",

@@ -126,7 +126,7 @@ def test_an_edge_past_its_deadline_takes_one_cut() -> None:
     assert weaker > 5
 
 
-@looped("method", [*METHODS, "solve_lp1", "budget_for_confidence"])
+@looped("method", [*METHODS, "solve_lp1"])
 def test_the_path_of_another_problem_is_refused(method: str) -> None:
     """The same forest at other prices has other bounds: its path would prove a bound that does not hold; incumbents likewise."""
     problem, path, _ = costly(0)
@@ -134,7 +134,6 @@ def test_the_path_of_another_problem_is_refused(method: str) -> None:
     dearer = PruningProblem.build(problem.ensemble, problem.errors, problem.X, other)
     calls: dict[str, Callable[[], object]] = {
         "solve_lp1": lambda: pm.budgets.solve_lp1(dearer, 2, path=path),
-        "budget_for_confidence": lambda: pm.budgets.budget_for_confidence(dearer, 2, X_certify=problem.X[1:], path=path),
     }
     call = calls.get(method, lambda: pm.solve(dearer, budget=2, method=method, path=path))
     with pytest.raises(pm.errors.InvalidInputError, match="path belongs to another problem; give pruning_path"):
