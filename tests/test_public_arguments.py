@@ -27,8 +27,8 @@ JUNK = ("x", 5, -1, object(), None, math.nan, [], {}, b"z", [object()], 1j, np.a
 
 ANSWERS = """
     AllPrunings Chain CheapestPrunings SearchProof MasterAnswer
-    BoostedPath BoostedPruning BudgetTradeoff BuiltProgram DantzigWolfeSolution
-    LimitUse LimitedSolution LimitsTradeoff
+    BoostedPath BoostedPruning BuiltProgram DantzigWolfeSolution
+    LimitUse LimitedSolution
     Evaluation ExitPath HeldOut HeldOutChange HeldOutCost MemoryNeeds
     ModelForest OnDemandResult PathEvaluation PrunedForest LP1Relaxation PruningPath PruningProblem Relaxation
     Request Solution TradeoffCurve Verdict Walk

@@ -31,8 +31,9 @@ from prunemodels.command_line.progress import SETTINGS
 from prunemodels.command_line.summary import Summary
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart
-from prunemodels.evaluation.evaluate import Evaluation, evaluate
-from prunemodels.evaluation.tradeoffs import SHARES
+from prunemodels.estimators.pruned_forest import SHARES
+from prunemodels.evaluation.evaluate import evaluate
+from prunemodels.evaluation.held_out import hold_out
 from prunemodels.files.forests import dump_forest
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.costs import Costs
@@ -60,13 +61,14 @@ Announce = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One forest: its path, the pruning that is saved, and all prunings on the test part, the unpruned forest first."""
+    """One forest: its path, the pruning that is saved, all prunings, the unpruned forest first, and the test part."""
 
     forest: Any
     path: PruningPath
     path_seconds: float
     saved: Pruning
-    held_out: list[Evaluation]
+    prunings: list[Pruning]
+    test: tuple[Any, Any]
     table: pd.DataFrame
 
 
@@ -105,13 +107,13 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
         if (priced != priced[0]).any():
             answer = solve(problem, budget=budget, work=SETTINGS.demo_search_seconds, path=path)
             found[name] = float(answer.relaxation.lam), answer.pruning
-    held_out, rows = [], []
+    rows, apart = [], (data.X.iloc[test], data.y[test])
     for name, (lam, pruning) in found.items():
-        seen = evaluate(apply_pruning(pruning, forest), data.X.iloc[test], data.y[test], costs=costs)
+        seen = evaluate(apply_pruning(pruning, forest), *apart, costs=costs)
         figures = {"in_bag_error": pruning.error, "held_out_error": seen.error, "splits": seen.splits}
-        held_out.append(seen)
         rows.append({"seed": seed, "budget": name, "lambda": lam, "cost": seen.cost, "features": seen.features} | figures)
-    return Run(forest, path, seconds, found[SAVED.get(data.name, "50 %")][1], held_out, pd.DataFrame(rows))
+    prunings = [pruning for _, pruning in found.values()]
+    return Run(forest, path, seconds, found[SAVED.get(data.name, "50 %")][1], prunings, apart, pd.DataFrame(rows))
 
 
 def demo_command(args: argparse.Namespace) -> Summary:
@@ -174,7 +176,8 @@ def _progress(quiet: bool, seed: int, seeds: int) -> Announce:
 
 def _write(first: Run, table: pd.DataFrame, folder: Path, outputs: OutputFiles) -> None:
     """Write all files of the demo; the picture, the path and the forest are those of the first seed."""
-    picture = plot_tradeoff(first.path, held_out=first.held_out, chosen=first.saved)
+    seen = {pruning: hold_out(pruning, first.forest, *first.test) for pruning in first.prunings}
+    picture = plot_tradeoff(first.path, held_out=[*seen.values()], chosen=seen[first.saved])
     for file in ("tradeoff.png", "tradeoff.svg"):
         draw(picture, outputs.aside(folder / file))
     first.path.to_frame().to_csv(outputs.aside(folder / "path.csv"), index=False)

@@ -345,7 +345,8 @@ def _pruned_forest(
         return held_out_change(on, pruning.kept, model, rows.y, *judged)
 
     def picture(rows: Examples) -> Any:
-        return package("prunemodels.plots").plot_tradeoff(path, held_out=_along(path, rows), chosen=pruning)
+        seen = None if rows.y is None else hold_out(pruning, model, rows.X, rows.y, sample_weight=rows.weights)
+        return package("prunemodels.plots").plot_tradeoff(path, held_out=_along(path, rows), chosen=seen or pruning)
 
     return Found(instance.model, instance.seen, answer, saved, path, change, picture, record, lines, held_out, solution)
 

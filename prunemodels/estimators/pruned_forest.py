@@ -15,17 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.arguments import Count, Seconds, Share, checked
+from formulations.arguments import Count, Share, checked
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price
+from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, is_rate
-from prunemodels.evaluation.held_out import held_out_change, on_other_rows
+from prunemodels.evaluation.evaluate import PARAMS
+from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
-from prunemodels.evaluation.tradeoffs import BudgetTradeoff, budget_tradeoff
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import SAME_POINT
+from prunemodels.solving import solve
 from prunemodels.statements.change import HeldOutChange, small_increase
 from prunemodels.statements.groups import group_numbers
 from prunemodels.statements.promises import Promise
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from prunemodels.on_demand.predictor import OnDemandPredictor
+
+SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1)
+"""Budgets that `PrunedForest.plot` draws, as shares of what the unpruned forest costs."""
 
 NEXT = "Next: .plot(), .plot_purchases(), .evaluate(X_test, y_test), .report(file, X_test, y_test), .estimator"
 """What the card proposes."""
@@ -174,68 +178,54 @@ class PrunedForest(Shown, HoldsModel):
         return self._change(on_other_rows(self.problem, X, sample_weight), y, confidence, told, group_numbers(groups, X))
 
     @checked
-    def tradeoff(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        budgets: Sequence[Price] | Count | None = None,
-        time_limit: Seconds | None = None,
-        confidence: Share = 0.95,
-    ) -> BudgetTradeoff:
-        """Cost and error on held-out examples of prunings within other budgets, beside this one.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            examples, labels and weights that played no part in training, pruning or choosing. Default: the validation examples.
-        budgets, time_limit, confidence
-            see `prunemodels.evaluation.budget_tradeoff`.
-
-        Raises
-        ------
-        InvalidInputError
-            without labels, and for examples that do not fit the forest.
-        """
-        if X is None:
-            if self.labels is None:
-                raise InvalidInputError("y is missing, and the forest was pruned without labels: give X and y, held-out examples")
-            X, y, sample_weight = self.problem.X, self.labels, self.problem.usage.every_weight
-        elif y is None:
-            raise InvalidInputError("X is given without y; give the labels of X too")
-        own = [(self.cost if self._budget is None else self._budget, self.pruning)]
-        options: dict[str, Any] = {"budgets": budgets, "also": own, "time_limit": time_limit, "confidence": confidence}
-        return budget_tradeoff(self.path, self._before(), X, y, sample_weight=sample_weight, **options)
-
-    @checked
     def plot(
         self,
         X: Any = None,
         y: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
-        budgets: Sequence[Price] | Count | None = None,
-        time_limit: Seconds | None = None,
+        budgets: Sequence[Price] | None = None,
         unit: str = "",
         ax: Any = None,
     ) -> Figure:
-        """Draw held-out error against cost for a range of budgets, with this pruning and the unpruned forest.
+        """Draw held-out error against cost for prunings within a range of budgets, this pruning and the unpruned forest.
 
         Parameters
         ----------
-        X, y, sample_weight, budgets, time_limit
-            as in `tradeoff`.
+        X, y, sample_weight
+            examples, labels and weights that played no part in training, pruning or choosing. Default: the validation examples.
+        budgets
+            the largest mean costs of an example of the cost sample. Default: `SHARES` of what the unpruned forest costs.
         unit
             of the prices, such as "dollars".
         ax
             axes to draw on; default: a figure of its own.
-        """
-        from prunemodels.plots import plot_held_out
 
-        seen = self.tradeoff(X, y, sample_weight=sample_weight, budgets=budgets, time_limit=time_limit)
-        budget = None if self._budget is None else float(self._budget)
-        return plot_held_out(seen, path=self.path, chosen=self.pruning, budget=budget, unit=unit, ax=ax)
+        Raises
+        ------
+        InvalidInputError
+            without labels, and for examples that do not fit the forest.
+        """
+        from prunemodels.plots import plot_tradeoff
+
+        if X is None:
+            if self.labels is None:
+                raise InvalidInputError("y is missing, and the forest was pruned without labels: give X and y, held-out examples")
+            X, y, sample_weight = self.problem.X, self.labels, self.problem.usage.every_weight
+        elif y is None:
+            raise InvalidInputError("X is given without y; give the labels of X too")
+        whole = Pruning.unpruned(self.problem)
+        wanted = [share * whole.cost for share in SHARES] if budgets is None else [float(exact(b, "budgets")) for b in budgets]
+        every = [self.pruning, whole, *(self._within(budget, PARAMS.tradeoff_work / len(wanted)) for budget in wanted)]
+        seen = [hold_out(pruning, self._before(), X, y, sample_weight=sample_weight) for pruning in every]
+        return plot_tradeoff(self.path, held_out=seen, chosen=seen[0], unit=unit, ax=ax)
+
+    def _within(self, budget: float, work: float) -> Pruning:
+        """The best breakpoint if it spends nearly all of the budget; else the best pruning that a search finds."""
+        found = self.path[self.path.row_at_cost(budget)]
+        if found.cost >= PARAMS.spent * min(budget, float(self.path.cost[0])):
+            return found
+        return solve(self.problem, budget=budget, path=self.path, work=work).pruning
 
     def purchases(self) -> pd.DataFrame:
         """Which share of the cost sample asks for each feature before and after pruning, and what each costs alone.

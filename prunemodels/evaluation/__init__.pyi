@@ -1,6 +1,5 @@
 """The public names of this namespace, and where each lives; see `formulations.extras`."""
 
-from prunemodels.evaluation.tradeoffs import BudgetTradeoff as BudgetTradeoff, budget_tradeoff as budget_tradeoff
 from prunemodels.evaluation.path import at_most as at_most, choose_row as choose_row, knee as knee, one_se as one_se
 from prunemodels.evaluation.curve import TradeoffCurve as TradeoffCurve
 from prunemodels.evaluation.evaluate import Evaluation as Evaluation
@@ -10,5 +9,4 @@ from prunemodels.evaluation.held_out import (
 )
 from prunemodels.statements.change import HeldOutChange as HeldOutChange
 from prunemodels.statements.wording import LimitUse as LimitUse
-from prunemodels.evaluation.tradeoffs import LimitsTradeoff as LimitsTradeoff, limits_tradeoff as limits_tradeoff
 from prunemodels.evaluation.path import PathEvaluation as PathEvaluation

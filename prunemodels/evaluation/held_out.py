@@ -178,25 +178,11 @@ def held_out_change(
     groups: NDArray[np.int64] | None = None,
     cut: float | None = None,
 ) -> HeldOutChange:
-    """`held_out_changes` of one pruning, and what it uses of limits; `cut`: of its vote, see `prunemodels.evaluation.vote`."""
-    found = held_out_changes(problem, [kept], forest, y, confidence, positive, groups, cut)[0]
-    return replace(found, uses=limit_uses(problem.usage, kept, limits, confidence))
-
-
-def held_out_changes(
-    problem: PruningProblem,
-    kept: Sequence[NDArray[np.bool_]],
-    forest: Any,
-    y: Any,
-    confidence: float,
-    positive: Any = None,
-    groups: NDArray[np.int64] | None = None,
-    cut: float | None = None,
-) -> list[HeldOutChange]:
-    """Measure prunings on a problem whose cost sample are the held-out examples, y the labels of all rows of ``problem.X``.
+    """Measure a pruning on a problem whose cost sample are the held-out examples, y the labels of all rows of ``problem.X``.
 
     `forest` is the one before pruning, and the same examples judge both, so that differences are paired. `positive`: the class
-    to be found, see `prunemodels.statements.by_class`. `groups`: of all rows; intervals count them.
+    to be found, see `prunemodels.statements.by_class`. `groups`: of all rows; intervals count them. `cut`: of its vote, see
+    `prunemodels.evaluation.vote`.
     """
     loss, usage, classes = problem.ensemble.loss, problem.usage, problem.ensemble.classes
 
@@ -205,11 +191,10 @@ def held_out_changes(
         losses = losses_of(classes, said, y, loss=loss)
         return SampleCost.of(usage, kept), losses[usage.rows], said[usage.rows]
 
-    paid_before, lost_before, said_before = seen(forest, problem.ensemble.is_split)
-    truth, found, groups = np.asarray(y)[usage.rows], [], None if groups is None else groups[usage.rows]
-    for k in kept:
-        paid, lost, said = seen(with_cut(apply_pruning(Pruning(problem, k), forest), cut), k)
-        judged = by_class(classes, truth, (said_before, said), usage.weights, confidence, positive, groups=groups)
-        pairs = (paid_before, paid), (lost_before, lost)
-        found.append(change_of(*pairs, usage.weights, confidence, loss=loss, classes=judged, groups=groups))
-    return found
+    pruned = with_cut(apply_pruning(Pruning(problem, kept), forest), cut)
+    (paid_before, lost_before, said_before), (paid, lost, said) = seen(forest, problem.ensemble.is_split), seen(pruned, kept)
+    truth, groups = np.asarray(y)[usage.rows], None if groups is None else groups[usage.rows]
+    judged = by_class(classes, truth, (said_before, said), usage.weights, confidence, positive, groups=groups)
+    pairs = (paid_before, paid), (lost_before, lost)
+    found = change_of(*pairs, usage.weights, confidence, loss=loss, classes=judged, groups=groups)
+    return replace(found, uses=limit_uses(problem.usage, kept, limits, confidence))

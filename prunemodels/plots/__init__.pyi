@@ -10,6 +10,5 @@ from prunemodels.plots.matrices import plot_decomposition as plot_decomposition,
 from prunemodels.plots.networks import draw_network as draw_network
 from prunemodels.plots.networks import network_graph as network_graph, plot_certificate as plot_certificate
 from prunemodels.plots.picture import Picture as Picture, save_picture as save_picture
-from prunemodels.plots.tradeoff import plot_held_out as plot_held_out, plot_limits as plot_limits
 from prunemodels.plots.tradeoff import plot_purchases as plot_purchases, plot_tradeoff as plot_tradeoff
 from prunemodels.plots.trees import plot_point as plot_point, plot_trees as plot_trees

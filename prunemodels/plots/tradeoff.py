@@ -1,9 +1,8 @@
-"""The trade-off as a picture: cost against error of a path, of budgets, under two limits; and which features are asked for."""
+"""The trade-off as a picture: cost against error of a path; and which features are asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,15 +13,11 @@ from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from formulations.shown import error_name
-from prunemodels.evaluation.evaluate import Evaluation
+from prunemodels.evaluation.held_out import HeldOut
 from prunemodels.evaluation.path import PathEvaluation
-from prunemodels.evaluation.tradeoffs import BudgetTradeoff, LimitsTradeoff
 from prunemodels.plots.picture import (
     BLUE,
-    COLOURS,
     DRAWING,
     GREY,
     VERMILION,
@@ -37,12 +32,12 @@ from prunemodels.plots.picture import (
     stepped,
     styled,
 )
-from prunemodels.statements.wording import amount
 
 DOTTED = (0, (1, 1.5))
 """Dots of the line that is not about new examples."""
 
 HELD_OUT = "error of the forest, held-out examples"
+UNPRUNED = "unpruned forest, held-out examples"
 
 SAMPLES = {"in-bag": "training error of single trees", "out-of-bag": "out-of-bag error of single trees"}
 """What the trees' mean error is, by the source of the nodes' errors."""
@@ -53,8 +48,8 @@ SAMPLES = {"in-bag": "training error of single trees", "out-of-bag": "out-of-bag
 def plot_tradeoff(
     path: NestedPrunings,
     *,
-    held_out: PathEvaluation | Sequence[Evaluation] | None = None,
-    chosen: Pruning | None = None,
+    held_out: PathEvaluation | Sequence[HeldOut] | None = None,
+    chosen: Pruning | HeldOut | None = None,
     unit: str = "",
     ax: Axes | None = None,
 ) -> Figure:
@@ -67,11 +62,11 @@ def plot_tradeoff(
         error of *single trees*, by default on their own training rows. It falls to about 0; the forest's error does not.
     held_out
         cost and error of the forest's own predictions on held-out examples: of the whole path, from `evaluate_path`, with a band
-        of 95 % intervals, point by point, or of some prunings and the unpruned forest, from `evaluate`. Without it the picture
-        says nothing about new examples.
+        of intervals, point by point, or of some prunings, such as those within several budgets, from `hold_out`. Without it the
+        picture says nothing about new examples.
     chosen
-        a pruning to mark: its cost on the cost sample is a line. A circle is at its held-out error, if `held_out` is of the whole
-        path and it is a row of it; without `held_out` at the trees' error.
+        a pruning to mark: its cost on the cost sample is a line. A circle is at its held-out cost and error, if it comes from
+        `hold_out`; of a `Pruning`, without `held_out`, at the trees' error.
     unit
         the unit of the prices, for the axis: "dollars".
     ax
@@ -85,7 +80,7 @@ def plot_tradeoff(
     Raises
     ------
     InvalidInputError
-        if `held_out` is empty, and if `held_out` or `chosen` is of another problem than the path.
+        if `held_out` is empty or without labels, and if `held_out` or `chosen` is of another problem than the path.
 
     Examples
     --------
@@ -95,7 +90,7 @@ def plot_tradeoff(
     """
     ax = axes_for(ax, (6.8, 4.8))
     if chosen is not None:
-        check_same_problem("chosen", chosen.problem, path.problem)
+        check_same_problem("chosen", _pruning(chosen).problem, path.problem)
     trees = trees_error(path.problem)
     if held_out is None:
         marker = "." if len(path) <= DRAWING.most_markers else ""
@@ -107,131 +102,46 @@ def plot_tradeoff(
             check_same_problem("held_out", held_out.path.problem, path.problem)
             line = held_out.cost, held_out.error, held_out.error_ends()
             banded(ax, *line, label=HELD_OUT, band="95 % intervals, point by point", **stepped(held_out.cost))
-            mark(ax, "unpruned", held_out.unpruned_cost, held_out.unpruned_error, "unpruned forest, held-out examples")
+            mark(ax, "unpruned", held_out.unpruned_cost, held_out.unpruned_error, UNPRUNED)
         elif not len(held_out):
-            raise InvalidInputError("held_out is empty; give at least one Evaluation, or None")
+            raise InvalidInputError("held_out is empty; give at least one HeldOut, or None")
         else:
-            points = sorted(held_out, key=lambda e: e.cost)
-            cost, error = [e.cost for e in points], [e.error for e in points]
-            ax.plot(cost, error, color=BLUE, lw=2.4, marker="o", ms=5, label=HELD_OUT, **stepped(cost))
+            _draw_points(ax, sorted(held_out, key=lambda point: point.cost.mean))
     if chosen is not None:
-        _mark(ax, path, held_out, chosen)
+        _mark(ax, chosen, by_trees=held_out is None)
     label_axes(ax, path.problem.ensemble.measure, unit)
     return finished(ax)
 
 
-def _mark(ax: Axes, path: NestedPrunings, held_out: PathEvaluation | Sequence[Evaluation] | None, chosen: Pruning) -> None:
+def _draw_points(ax: Axes, points: Sequence[HeldOut]) -> None:
+    """Prunings at their held-out costs and errors, the cheapest first, with the intervals of the errors."""
+    errors = [point.error for point in points if point.error is not None]
+    if len(errors) < len(points):
+        raise InvalidInputError("held_out has no errors; give hold_out the labels too")
+    cost, whole = np.array([point.cost.mean for point in points]), Pruning.unpruned(points[0].pruning.problem)
+    line = cost, np.array([error.mean for error in errors]), np.array([(error.low, error.high) for error in errors]).T
+    band = f"{100 * errors[0].confidence:g} % intervals, point by point"
+    banded(ax, *line, label=HELD_OUT, band=band, marker="o", ms=5, **stepped(cost))
+    for x, y, point in zip(*line[:2], points, strict=True):
+        if point.pruning.n_splits == whole.n_splits:
+            mark(ax, "unpruned", x, y, UNPRUNED)
+
+
+def _pruning(chosen: Pruning | HeldOut) -> Pruning:
+    return chosen if isinstance(chosen, Pruning) else chosen.pruning
+
+
+def _mark(ax: Axes, chosen: Pruning | HeldOut, *, by_trees: bool) -> None:
     """The chosen pruning's cost as a line, with a circle at its held-out error, or at that of the trees if no other is given."""
-    name = f"chosen pruning, cost {chosen.cost:.4g}"
-    point = (chosen.cost, chosen.error) if held_out is None else None
-    if isinstance(held_out, PathEvaluation):
-        # row k keeps the nodes of rows_kept > k: it is the chosen pruning if that parts kept nodes from all others
-        row = int(path.rows_kept[~chosen.kept].max(initial=0))
-        if row < int(path.rows_kept[chosen.kept].min(initial=len(path))):
-            point = float(held_out.cost[row]), float(held_out.error[row])
-    ax.axvline(chosen.cost, color=VERMILION, lw=1, ls="--", zorder=1.5, label=name if point is None else None)
+    cost, point = _pruning(chosen).cost, None
+    if isinstance(chosen, HeldOut):
+        point = None if chosen.error is None else (chosen.cost.mean, chosen.error.mean)
+    elif by_trees:
+        point = cost, chosen.error
+    name = f"chosen pruning, cost {cost:.4g}"
+    ax.axvline(cost, color=VERMILION, lw=1, ls="--", zorder=1.5, label=name if point is None else None)
     if point is not None:
         mark(ax, "chosen", *point, name)
-
-
-@checked
-@styled
-def plot_held_out(
-    tradeoff: BudgetTradeoff,
-    *,
-    path: NestedPrunings | None = None,
-    chosen: Pruning | None = None,
-    budget: float | None = None,
-    unit: str = "",
-    ax: Axes | None = None,
-) -> Figure:
-    """Draw the held-out error against the held-out cost of several budgets, with the unpruned forest.
-
-    Parameters
-    ----------
-    tradeoff
-        from `PrunedForest.tradeoff` or `budget_tradeoff`. The band is the interval of the error's change from the unpruned
-        forest, which errs on the same examples, so it is narrower than the intervals of the errors themselves.
-    path
-        the path of the prunings, to draw the error of single trees on the error sample too, faintly.
-    chosen
-        one of the prunings, to mark.
-    budget
-        drawn as a vertical line.
-    unit
-        of the prices, such as "dollars"; for the axis.
-    ax
-        axes to draw on; default: a figure of its own.
-
-    Returns
-    -------
-    Figure
-        save it with `save_picture`.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> from prunemodels.example import X_test, forest, path, y_test
-    >>> found = pm.evaluation.budget_tradeoff(path, forest, X_test, y_test, budgets=[6, 12], time_limit=2)
-    >>> figure = pm.plots.plot_held_out(found)
-    """
-    ax = axes_for(ax, (6.8, 4.8))
-    changes = tradeoff.changes
-    first = changes[0]
-    cost = np.array([first.cost_before.mean, *(c.cost_after.mean for c in changes)])
-    base = first.error_before.mean
-    error = np.array([base, *(c.error_after.mean for c in changes)])
-    ends = base + np.array([(0.0, 0.0), *((c.increase.low, c.increase.high) for c in changes)])
-    order = np.argsort(cost)
-    if path is not None:
-        look: dict[str, Any] = {"color": GREY, "lw": 1.0, "ls": DOTTED, "label": trees_error(path.problem), "zorder": 1}
-        ax.plot(path.cost, path.error, **look, **stepped(path.cost))
-    band, name = f"{100 * first.confidence:g} % interval of the change", f"error on {first.n:,} held-out examples, within budgets"
-    more: dict[str, Any] = {"marker": "o", "ms": 5, "zorder": 3, **stepped(cost[order])}
-    banded(ax, cost[order], error[order], ends[order].T, label=name, band=band, **more)
-    mark(ax, "unpruned", cost[0], error[0], "unpruned")
-    for k, pruning in enumerate(tradeoff.prunings, start=1):
-        if pruning is chosen:
-            mark(ax, "chosen", cost[k], error[k], "chosen")
-    if budget is not None:
-        ax.axvline(budget, color=VERMILION, lw=1.0, ls="--", zorder=2, label=f"budget {budget:g}")
-    label_axes(ax, first.measure, unit)
-    ax.set_ylabel(error_name(first.measure))
-    return finished(ax)
-
-
-@checked
-@styled
-def plot_limits(tradeoff: LimitsTradeoff, *, unit: str = "", ax: Axes | None = None) -> Figure:
-    """Draw the trees' error over the budget, a line for each of the other limits, and faintly what is proven to be the least.
-
-    Parameters
-    ----------
-    tradeoff
-        of `prunemodels.evaluation.limits_tradeoff`.
-    unit
-        of the prices, such as "dollars".
-    ax
-        axes to draw on; default: a figure of its own.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> from prunemodels.example import problem
-    >>> at = [pm.Limit(10, "splits"), pm.Limit(30, "splits")]
-    >>> figure = pm.plots.plot_limits(pm.evaluation.limits_tradeoff(problem, [6, 9, 12], at))
-    """
-    ax = axes_for(ax, (6.8, 4.4))
-    problem = tradeoff.solutions[0][0].problem
-    for k, (limit, line) in enumerate(zip(tradeoff.at, tradeoff.solutions, strict=True)):
-        color, name = COLOURS[k % len(COLOURS)], f"{limit.title} at most {amount(float(exact(limit.at_most, 'at')))}"
-        style: Any = {"color": color, "lw": 1.8, "marker": ".", "label": literal(name), **stepped(tradeoff.budgets)}
-        ax.plot(tradeoff.budgets, [found.error for found in line], **style)
-        ax.plot(tradeoff.budgets, [found.bound for found in line], color=color, lw=0.9, ls=":")
-    label_axes(ax, problem.ensemble.measure, unit, whole=False)
-    ax.set_ylabel(trees_error(problem))
-    ax.set_ylim(bottom=0)
-    return finished(ax)
 
 
 def trees_error(problem: PruningProblem) -> str:

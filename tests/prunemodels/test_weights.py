@@ -120,7 +120,6 @@ DOORS: dict[str, Callable[[Rows], Any]] = {
     "prune_forest, limits": lambda rows: prune(rows, limits=[pm.Limit(10), pm.Limit(0.9, "texture")]).validation,
     "prune_forest, one_se": lambda rows: prune(rows, choose="knee").validation,
     "prune_forest, validation": lambda rows: prune(rows, lam=0.01, errors="validation").pruning.error,
-    "PrunedForest.tradeoff": lambda rows: prune(rows, budget=10).tradeoff(budgets=[5]).changes[1],
     "PrunedForest.evaluate": lambda rows: pm.prune_forest(forest, X_valid, costs=costs, budget=10).evaluate(
         *rows[:2], sample_weight=rows[2]
     ),
@@ -133,9 +132,6 @@ DOORS: dict[str, Callable[[Rows], Any]] = {
     "evaluate, cascade": lambda rows: pm.evaluate(cascade(), *rows[:2], sample_weight=rows[2]),
     "evaluate_path": lambda rows: _path_figures(pm.evaluate_path(PATH, *rows[:2], sample_weight=rows[2])),
     "evaluate_exit_path": lambda rows: _curve(pm.cascades.evaluate_exit_path(exits(), *rows[:2], sample_weight=rows[2])),
-    "budget_tradeoff": lambda rows: (
-        pm.evaluation.budget_tradeoff(PATH, forest, *rows[:2], sample_weight=rows[2], budgets=[5]).changes
-    ),
     "tradeoff_curve": lambda rows: [
         _curve(pm.tradeoff_curve(of, *rows[:2], costs=costs if of is forest else None, sample_weight=rows[2]))
         for of in (PATH, exits(), boosted(), forest)

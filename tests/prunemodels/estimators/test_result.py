@@ -13,7 +13,6 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from prunemodels.evaluation.tradeoffs import SHARES, budget_tradeoff
 
 
 @cache
@@ -59,16 +58,15 @@ def test_errors_that_chose_the_pruning_are_not_called_held_out() -> None:
 
 
 def test_without_labels_there_are_no_errors() -> None:
-    """Costs alone; `tradeoff` says what is missing, and given labelled examples it works."""
-    forest, X, _, X_test, y_test, costs = cancer()
+    """Costs alone; `plot` says what is missing."""
+    forest, X, _, X_test, _, costs = cancer()
     made = pm.prune_forest(forest, X, costs=costs, budget=60, time_limit=1)
     assert made.validation is None
     assert "without labels" in str(made)
     with pytest.raises(pm.errors.InvalidInputError, match="give X and y, held-out examples"):
-        made.tradeoff()
+        made.plot()
     with pytest.raises(pm.errors.InvalidInputError, match="X is given without y"):
-        made.tradeoff(X_test)
-    assert len(made.tradeoff(X_test, y_test, budgets=[30], time_limit=0)) == 2
+        made.plot(X_test)
 
 
 def test_evaluate_is_evaluate_of_both_forests() -> None:
@@ -80,41 +78,6 @@ def test_evaluate_is_evaluate_of_both_forests() -> None:
     assert (seen.error_before.mean, seen.error_after.mean) == pytest.approx((before.error, after.error))
     assert seen.saving.mean == pytest.approx(before.cost - after.cost)
     assert seen.increase.mean == pytest.approx(after.error - before.error)
-
-
-@pytest.mark.slow
-def test_the_tradeoff_spends_its_budgets() -> None:
-    """Also between distant breakpoints, where the path's own rows spend nearly nothing; figures are those of `evaluate`."""
-    forest, X, y, _, _, costs = cancer()
-    made = result()
-    seen = made.tradeoff(time_limit=4)
-    unpruned = pm.Pruning.unpruned(made.problem).cost
-    assert seen.budgets == tuple(sorted([*(s * unpruned for s in SHARES), 60.0], reverse=True))
-    assert seen.prunings[seen.budgets.index(60.0)] is made.pruning
-    for budget, pruning, change in zip(seen.budgets, seen.prunings, seen.changes, strict=True):
-        assert pruning.cost <= budget * (1 + 1e-12)
-        judged = pm.evaluate(pm.apply_pruning(pruning, forest), X, y, costs=costs)
-        assert (change.cost_after.mean, change.error_after.mean) == pytest.approx((judged.cost, judged.error))
-    spent = np.array([p.cost for p in seen.prunings]) / np.array(seen.budgets)
-    rows = np.array([made.path.cost[made.path.row_at_cost(b)] for b in seen.budgets]) / np.array(seen.budgets)
-    assert rows.min() < 0.5 < spent.min()
-    frame = seen.to_frame()
-    assert list(frame["budget"]) == list(seen.budgets)
-    assert (frame["increase_low"] <= frame["increase"]).all()
-    assert "none" in repr(seen)
-
-
-@pytest.mark.parametrize(("budgets", "steps"), [(4, (75.0, 50.0, 25.0)), ([10, 20, 10], (20.0, 10.0)), (1, (100.0,))])
-def test_budgets_are_shares_or_numbers(budgets: Any, steps: tuple[float, ...]) -> None:
-    """A number means equal steps up to the unpruned cost; a repeated budget counts once."""
-    forest, X, y, _, _, _ = cancer()
-    made = pm.prune_forest(forest, X, y, costs=1, budget=5, time_limit=0)
-    seen = budget_tradeoff(made.path, forest, X, y, budgets=budgets, time_limit=0)
-    unpruned = pm.Pruning.unpruned(made.problem).cost
-    expected = steps if isinstance(budgets, list) else [s / 100 * unpruned for s in steps]
-    assert seen.budgets == pytest.approx(expected)
-    with pytest.raises(pm.errors.InvalidInputError, match="budgets is -1, negative"):
-        budget_tradeoff(made.path, forest, X, y, budgets=[-1])
 
 
 def test_purchases_are_shares_of_the_cost_sample() -> None:
@@ -132,13 +95,18 @@ def test_purchases_are_shares_of_the_cost_sample() -> None:
 
 @pytest.mark.slow
 def test_pictures_have_what_the_tables_have() -> None:
-    """The chosen pruning is marked at its held-out cost, beside its budget; bars are the shares of purchases."""
+    """The chosen pruning is marked at its held-out cost, beside its own; bars are the shares of purchases."""
     made = result()
-    axes = made.plot(budgets=[60, 30], time_limit=0, unit="dollars").axes[0]
-    lines = {line.get_label(): line for line in axes.lines}
-    assert made.validation is not None
-    assert lines["chosen"].get_xdata() == pytest.approx([made.validation.cost_after.mean])
-    assert set(lines) >= {"budget 60", "unpruned"}
+    _, _, _, X_test, y_test, _ = cancer()
+    for given in ((), (X_test, y_test)):
+        axes = made.plot(*given, unit="dollars").axes[0]
+        lines = {str(line.get_label()): line for line in axes.lines}
+        seen = made.evaluate(*given) if given else made.validation
+        assert seen is not None
+        point = lines[f"chosen pruning, cost {made.cost:.4g}"].get_xydata()
+        np.testing.assert_allclose(point, [[seen.cost_after.mean, seen.error_after.mean]])
+        unpruned = lines["unpruned forest, held-out examples"].get_xydata()
+        np.testing.assert_allclose(unpruned, [[seen.cost_before.mean, seen.error_before.mean]])
     assert "dollars" in axes.get_xlabel()
     bars = made.plot_purchases(most=5).axes[0]
     assert [p.get_width() for p in bars.patches[5:]] == pytest.approx(list(made.purchases()["after"][:5]))

@@ -86,29 +86,37 @@ def test_held_out_points_have_their_intervals() -> None:
 
 def test_lines_are_the_figures_of_the_path() -> None:
     """Breakpoints, held-out points, the unpruned forest and the chosen pruning lie at their own cost and error."""
-    held_out = [pm.evaluate(pm.apply_pruning(path()[k], forest()), *HELD_OUT, costs=1) for k in (0, 5)]
+    held_out = [hold_out(pruning, forest(), *HELD_OUT) for pruning in (pm.Pruning.unpruned(path().problem), path()[5])]
+    seen = [pm.evaluate(pm.apply_pruning(point.pruning, forest()), *HELD_OUT, costs=1) for point in held_out]
     chosen = path()[5]
     axes = plot_tradeoff(path(), held_out=held_out, chosen=chosen).axes[0]
-    hull, outside, line = (line.get_xydata() for line in axes.get_lines())
+    hull, outside, unpruned, line = (np.asarray(line.get_xydata()) for line in axes.get_lines())
     np.testing.assert_array_equal(hull, np.column_stack([path().cost, path().error]))
-    np.testing.assert_array_equal(outside, [[e.cost, e.error] for e in reversed(held_out)])  # from cheap to dear
+    np.testing.assert_allclose(outside, [[e.cost, e.error] for e in reversed(seen)])  # from cheap to dear
+    np.testing.assert_array_equal(unpruned, outside[1:])
+    (band,) = axes.collections
+    ends = [end for point in held_out if point.error is not None for end in (point.error.low, point.error.high)]
+    assert set(ends) <= set(band.get_paths()[0].vertices[:, 1].tolist())  # type: ignore[union-attr]
     assert line[:, 0].tolist() == [chosen.cost, chosen.cost]
 
 
 @pytest.mark.slow
 def test_the_chosen_pruning_is_marked_where_it_errs_on_new_examples() -> None:
-    """In a picture with held-out errors no circle is at the training error: it is at the row's own point, or nowhere."""
+    """In a picture with held-out errors no circle is at the training error: it is at the held-out point, or nowhere."""
     seen = pm.evaluate_path(path(), *HELD_OUT)
-    for k in (0, 5, len(path()) - 1):
-        circle = plot_tradeoff(path(), held_out=seen, chosen=path()[k]).axes[0].get_lines()[-1]
-        np.testing.assert_array_equal(circle.get_xydata(), [[seen.cost[k], seen.error[k]]])
-        assert circle.get_label() == f"chosen pruning, cost {path()[k].cost:.4g}"
     root = int(path().problem.ensemble.roots[0])
-    other = pm.Pruning(path().problem, np.arange(path().problem.ensemble.n_nodes) == root)
-    assert not any(np.array_equal(row.kept, other.kept) for row in path())
-    line = plot_tradeoff(path(), held_out=seen, chosen=other).axes[0].get_lines()[-1]
-    assert np.asarray(line.get_xdata()).tolist() == [other.cost, other.cost]
-    assert line.get_label() == f"chosen pruning, cost {other.cost:.4g}"
+    between = pm.Pruning(path().problem, np.arange(path().problem.ensemble.n_nodes) == root)
+    for chosen in (path()[0], path()[5], path()[-1], between):
+        name = f"chosen pruning, cost {chosen.cost:.4g}"
+        apart = hold_out(chosen, forest(), *HELD_OUT)
+        assert apart.error is not None
+        *_, line, circle = plot_tradeoff(path(), held_out=seen, chosen=apart).axes[0].get_lines()
+        np.testing.assert_array_equal(circle.get_xydata(), [[apart.cost.mean, apart.error.mean]])
+        assert circle.get_label() == name
+        for without in (chosen, hold_out(chosen, None, HELD_OUT[0])):
+            alone = plot_tradeoff(path(), held_out=seen, chosen=without).axes[0].get_lines()[-1]
+            assert (alone.get_label(), np.asarray(alone.get_xdata()).tolist()) == (name, [chosen.cost, chosen.cost])
+        assert np.asarray(line.get_xdata()).tolist() == [chosen.cost, chosen.cost]
     alone = plot_tradeoff(path(), chosen=path()[5]).axes[0].get_lines()[-1]
     np.testing.assert_array_equal(alone.get_xydata(), [[path()[5].cost, path()[5].error]])
 
@@ -159,7 +167,7 @@ def test_the_chosen_row_is_marked() -> None:
 def test_between_two_prunings_the_cheaper_one_holds() -> None:
     """No line promises an error that no pruning has: just below a row's cost the next cheaper row's error is drawn."""
     seen = pm.evaluate_path(path(), *HELD_OUT)
-    held_out = [pm.evaluate(pm.apply_pruning(path()[k], forest()), *HELD_OUT, costs=1) for k in (0, 5)]
+    held_out = [hold_out(path()[k], forest(), *HELD_OUT) for k in (0, 5)]
     figures = plot_tradeoff(path(), held_out=seen), plot_tradeoff(path(), held_out=held_out), plot_choice(seen)
     lines = [line for figure in figures for line in figure.axes[0].get_lines() if len(line.get_xydata()) > 1]
     stepped = {line.get_label(): line.get_drawstyle() for line in lines if line.get_linestyle() != "--"}

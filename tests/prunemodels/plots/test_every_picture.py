@@ -59,16 +59,6 @@ def budget(ax: Axes | None) -> Figure:
     return pm.plots.plot_budget(solution, path(), [pm.hold_out(solution.pruning, forest(), X[350:], Y[350:])], ax=ax)
 
 
-def held_out(ax: Axes | None) -> Figure:
-    seen = pm.evaluation.budget_tradeoff(path(), forest(), X[350:], Y[350:], budgets=[4, 3, 2], time_limit=0)
-    return pm.plots.plot_held_out(seen, path=path(), chosen=seen.prunings[1], budget=3, unit="US$", ax=ax)
-
-
-def limits(ax: Axes | None) -> Figure:
-    at = [pm.Limit(b, "splits") for b in (5, 20)]
-    return pm.plots.plot_limits(pm.evaluation.limits_tradeoff(path().problem, [2, 3, 4], at), unit="US$", ax=ax)
-
-
 def purchases(ax: Axes | None) -> Figure:
     table = pd.DataFrame({"price": [7.0, 1.0], "before": [1.0, 0.9], "after": [0.4, 0.0]}, index=["US$ a", "US$ b"])
     return pm.plots.plot_purchases(table, most=2, unit="US$", ax=ax)
@@ -108,8 +98,6 @@ ON_AXES: dict[str, Callable[[Axes | None], Figure]] = {
     "tradeoff": lambda ax: pm.plots.plot_tradeoff(path(), held_out=seen(), chosen=path()[3], ax=ax),
     "tradeoff_alone": lambda ax: pm.plots.plot_tradeoff(path(), ax=ax),
     "budget": budget,
-    "held_out": held_out,
-    "limits": limits,
     "purchases": purchases,
     "choice": lambda ax: pm.plots.plot_choice(seen(), chosen=2, ax=ax),
     "curves": curves,
@@ -136,7 +124,7 @@ every_picture = pytest.mark.parametrize("draw", PICTURES.values(), ids=PICTURES)
 
 
 @pytest.mark.slow_cases(
-    "budget", "certificate", "choice", "decomposition", "exits", "gaps", "held_out", "history", "matrix", "point", "tradeoff"
+    "budget", "certificate", "choice", "decomposition", "exits", "gaps", "history", "matrix", "point", "tradeoff"
 )
 @every_picture
 def test_it_can_be_read(draw: Callable[[], Figure]) -> None:
@@ -163,7 +151,6 @@ def test_it_can_be_read(draw: Callable[[], Figure]) -> None:
     "decomposition",
     "exits",
     "gaps",
-    "held_out",
     "history",
     "levels_in_boxes",
     "matrix",

@@ -86,7 +86,11 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
         lambda: plot_tradeoff(path(), held_out=pm.evaluate_path(path(2), *HELD_OUT)),
         "^held_out is of another problem than path",
     ),
-    (lambda: plot_tradeoff(path(), held_out=[]), "^held_out is empty; give at least one Evaluation, or None"),
+    (lambda: plot_tradeoff(path(), held_out=[]), "^held_out is empty; give at least one HeldOut, or None"),
+    (
+        lambda: plot_tradeoff(path(), held_out=[hold_out(path()[0], None, HELD_OUT[0])]),
+        "^held_out has no errors; give hold_out the labels too",
+    ),
     (lambda: save_picture(Figure(), "a.pdf"), r"'\.pdf'; give \.png or \.svg"),
     # rows do not count from the end
     (lambda: plot_choice(evaluation(), chosen=3), "^chosen is 3; give a row of the path, 0 to 2"),
