@@ -15,11 +15,11 @@ from benchmarks.papers.experiment import Row, Unit, Value
 from benchmarks.papers.protocols import PROTOCOLS, Grown, grown
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path, early_stopping_path
-from prunemodels.rivals.baselines.tree_by_tree import greedy_feature_path, individual_path, sub_forest_path
+from prunemodels.rivals.baselines.tree_by_tree import greedy_feature_path, individual_path
 
 OPTIMAL, WITHIN = "BudgetPrune", "BudgetPrune, between breakpoints"
 CCP, GREEDY, INDIVIDUAL = "CCP", "GreedyPrune", "individual"
-EARLY, FEWER = "BudgetRF, early stopping", "fewer trees"
+EARLY = "BudgetRF, early stopping"
 GREEDY_MISER, CEGB, BUDGET_RF, CSTC, ASTC = "GreedyMiser", "CEGB", "BudgetRF", "CSTC", "ASTC"
 
 
@@ -52,7 +52,6 @@ PRUNINGS: dict[str, Callable[[Grown], NestedPrunings]] = {
     GREEDY: lambda grown: greedy_feature_path(grown.problem),
     EARLY: lambda grown: early_stopping_path(grown.problem, grown.forest, criterion="entropy"),
     INDIVIDUAL: lambda grown: individual_path(grown.problem),
-    FEWER: lambda grown: sub_forest_path(grown.problem, random_state=0),
 }
 """Of one and the same forest; early stopping is BP16's: a split stays while its entropy exceeds a threshold."""
 

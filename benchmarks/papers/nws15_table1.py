@@ -102,7 +102,7 @@ def read(method: str, forest: Grown, vote: Vote) -> pd.DataFrame:
     full = pm.Pruning.unpruned(forest.problem).cost
     rows, at = np.unique([path.row_at_cost(share * full) for share in SHARES], return_inverse=True)
     kept = np.searchsorted(rows, path.rows_kept).astype(np.int32)  # the same prunings without the others: faster to evaluate
-    some = PruningSequence(forest.problem, kept, rows.astype(float), "row", method, path.single_leaves_vote)
+    some = PruningSequence(forest.problem, kept, rows.astype(float), "row", method)
     return _measured(some, at, SHARES, forest, vote)
 
 

@@ -50,14 +50,11 @@ class NestedPrunings(NestedRows, Shown):
         float64, shape (rows,): the number that each row belongs to.
     parameter_name, method
         what that number is, and how the prunings were found: for legends and tables.
-    single_leaves_vote
-        whether a tree that is pruned down to its root still votes, with its root's prediction, or is left out.
     """
 
     problem: PruningProblem
     parameter_name: str
     method: str
-    single_leaves_vote: bool
 
     @cached_property
     def rows_kept(self) -> NDArray[np.int32]:
@@ -106,18 +103,8 @@ class NestedPrunings(NestedRows, Shown):
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
-        """Error of each row: the trees' mean error on the error sample; of the trees that vote."""
-        error = np.array([float(e) for e in self.exact_error])
-        return error if self.single_leaves_vote else self._of_voting_trees(error)
-
-    def _of_voting_trees(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn the mean error of all trees into that of the trees that still split; if none does, it stays that of all."""
-        p = self.problem
-        roots = p.ensemble.roots
-        voting = row_sums(len(self), self.rows_kept[roots], np.ones(roots.size, dtype=np.int64))
-        silent = p.node_error[roots].sum() - row_sums(len(self), self.rows_kept[roots], p.node_error[roots])
-        shares = np.maximum(error - silent, 0.0) * p.ensemble.n_trees / np.maximum(voting, 1)
-        return np.where(voting > 0, shares, error)
+        """Error of each row: the trees' mean error on the error sample."""
+        return np.array([float(e) for e in self.exact_error])
 
     @cached_property
     def n_splits(self) -> NDArray[np.int64]:
@@ -226,8 +213,6 @@ class PruningSequence(NestedPrunings):
         one number for each row.
     parameter_name, method
         what the number is, and how the prunings were found.
-    single_leaves_vote
-        False where a tree pruned down to its root is left out of the vote.
 
     Raises
     ------
@@ -250,7 +235,6 @@ class PruningSequence(NestedPrunings):
     parameter: NDArray[np.float64] = field()
     parameter_name: str
     method: str
-    single_leaves_vote: bool = True
 
     def __post_init__(self) -> None:
         ensemble, kept = self.problem.ensemble, np.asarray(self.rows_kept)

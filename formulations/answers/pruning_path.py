@@ -132,7 +132,6 @@ class PruningPath(NestedPrunings):
     gaps: tuple[Fraction, ...] = ()
 
     parameter_name: str = field(init=False, default="lambda")
-    single_leaves_vote: bool = field(init=False, default=True)
 
     @property
     def method(self) -> str:  # type: ignore[override]

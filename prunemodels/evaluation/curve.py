@@ -24,7 +24,7 @@ from formulations.shown import Brief, Card, Shown, spread
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import evaluate_exit_path
 from prunemodels.evaluation.evaluate import evaluate
-from prunemodels.evaluation.path import Vote, evaluate_path
+from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.boosting.boosted_pruning import BoostedPath
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import losses_of, prediction_losses
@@ -157,7 +157,6 @@ def tradeoff_curve(
     sample_weight: ArrayLike | None = None,
     method: str | None = None,
     parameter_name: str = "parameter",
-    vote: Vote = "mean",
     loss: LossFunction | None = None,
 ) -> TradeoffCurve:
     """Cost and error, on given examples, of everything that a method offers.
@@ -178,8 +177,6 @@ def tradeoff_curve(
         name for legends; default: the prunings' own, or the name of the learner's class.
     parameter_name
         name of the mapping's keys.
-    vote
-        for nested prunings, as in `evaluate_path`.
     loss
         ``loss(y, predictions)``, less is better, for learners and models; default: share of wrong labels, or mean squared error.
         Exit paths allow the default only, because their policies are optimal for it.
@@ -201,7 +198,7 @@ def tradeoff_curve(
     cost 11.04, error 0.077
     """
     if isinstance(source, NestedPrunings):
-        seen = evaluate_path(source, X, y, sample_weight=sample_weight, vote=vote)
+        seen = evaluate_path(source, X, y, sample_weight=sample_weight)
         return TradeoffCurve(method or source.method, source.parameter_name, source.parameter, seen.cost, seen.error, seen.n)
     if isinstance(source, Cascade):
         if loss is not None:

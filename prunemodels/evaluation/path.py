@@ -174,8 +174,7 @@ def evaluate_path(path: NestedPrunings, X: Any, y: Any, *, sample_weight: Column
         w, shape (N,), >= 0: a row stands for that many, in cost as in error.
     vote
         ``"mean"``: what scikit-learn's forests predict, the class of largest mean fraction over the trees. ``"majority"``: the
-        class that most trees predict; in a tie, the first. For regression only the mean is allowed. On a path without
-        ``single_leaves_vote``, only the trees that still have splits vote; if none has, all vote.
+        class that most trees predict; in a tie, the first. For regression only the mean is allowed.
 
     Returns
     -------
@@ -278,9 +277,7 @@ class _Sweep:
             block = self.counted[first : first + size]
             weights = self.weights[:, block]
             usage = on_features.on(self.X[block], weights[0])
-            truth, leaves = self.truth[block], self.path.single_leaves_vote
-            sample = (usage.routing, end, self.value, truth, weights)
-            walk_losses(ensemble, *sample, reference, losses, single_leaves_vote=leaves)
+            walk_losses(ensemble, usage.routing, end, self.value, self.truth[block], weights, reference, losses)
             if with_costs:
                 once = walk_costs(usage, end, weights, costs)
         ending = np.bincount(np.maximum(once, 0), weights=p.costs.price, minlength=positions + 1)

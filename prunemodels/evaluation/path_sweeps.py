@@ -44,24 +44,20 @@ class Ballot(NamedTuple):
         float64, shape (n, C): what each node adds to the vote.
     leaf
         int32, shape (T, N): where each row is in each tree.
-    votes
-        bool, shape (T,): which trees vote.
     total
         float64, shape (N, C): the sums of the votes.
     """
 
     value: NDArray[np.float64]
     leaf: NDArray[np.int32]
-    votes: NDArray[np.bool_]
     total: NDArray[np.float64]
 
 
 class NewLeaves(NamedTuple):
-    """The splits that become leaves, sorted by position: where they do, and whether their tree stops voting then."""
+    """The splits that become leaves, sorted by position, and where they do."""
 
     node: NDArray[np.int64]
     position: NDArray[np.int32]
-    stops_voting: NDArray[np.bool_]
 
 
 def ends_of(path: NestedPrunings) -> NDArray[np.int32]:
@@ -78,8 +74,6 @@ def walk_losses(
     weights: NDArray[np.float64],
     reference: int,
     sums: NDArray[np.float64],
-    *,
-    single_leaves_vote: bool = True,
 ) -> None:
     """Add the differences of (2) to `sums`, shape (K + 1, 5).
 
@@ -91,8 +85,6 @@ def walk_losses(
         shape (N,): class index of each row, or its target.
     reference
         the position that d of (2) is relative to.
-    single_leaves_vote
-        False: from position 1 on, trees that are single leaves do not vote, unless all trees are.
     weights
         shape (2, N): w and q.
     """
@@ -101,37 +93,22 @@ def walk_losses(
     how = (kind, costs)
     reached = routing.reached(ensemble.tree_of)
     compared, loss = np.empty((2, routing.n_rows))
-    votes = _voters(ensemble, end, reference, single_leaves_vote)
-    ballot = Ballot(value, np.empty_like(routing.order), votes, np.empty((routing.n_rows, value.shape[1])))
+    ballot = Ballot(value, np.empty_like(routing.order), np.empty((routing.n_rows, value.shape[1])))
     _settle(reference, end, ensemble.parent, reached, ballot.leaf)
     _all_losses(ballot, truth, how, compared)
     _settle(0, end, ensemble.parent, reached, ballot.leaf)
-    votes[:] = True
     _all_losses(ballot, truth, how, loss)
     _add_all(loss, compared, weights, sums)
-    nodes = _new_leaves(ensemble, end, len(sums), single_leaves_vote)
-    new = NewLeaves(nodes, np.maximum(end[nodes], 1), (ensemble.parent[nodes] < 0) & (not single_leaves_vote))
+    nodes = _new_leaves(ensemble, end, len(sums))
+    new = NewLeaves(nodes, end[nodes])
     _walk_losses(new, reached, ballot, truth, how, weights, compared, loss, sums)
 
 
-def _new_leaves(ensemble: Ensemble, end: NDArray[np.int32], positions: int, single_leaves_vote: bool) -> NDArray[np.int64]:
-    """The splits that become leaves at their end, sorted by end; a split whose parent has the same end disappears instead.
-
-    If single leaves do not vote, the trees that are single leaves from the start come first: their end is 0, and they stop voting
-    at position 1.
-    """
+def _new_leaves(ensemble: Ensemble, end: NDArray[np.int32], positions: int) -> NDArray[np.int64]:
+    """The splits that become leaves at their end, sorted by end; a split whose parent has the same end disappears instead."""
     above = np.where(ensemble.parent < 0, positions, end[ensemble.parent])
-    changes = ensemble.is_split if single_leaves_vote else ensemble.is_split | (ensemble.parent < 0)
-    nodes = np.flatnonzero(changes & (end < above))
+    nodes = np.flatnonzero(ensemble.is_split & (end < above))
     return nodes[np.argsort(end[nodes], kind="stable")]
-
-
-def _voters(ensemble: Ensemble, end: NDArray[np.int32], position: int, single_leaves_vote: bool) -> NDArray[np.bool_]:
-    """Which trees vote at a position: all, or those that still split, if any does."""
-    voters = end[ensemble.roots] > position
-    if single_leaves_vote or position == 0 or not voters.any():
-        voters[:] = True
-    return voters
 
 
 def walk_costs(
@@ -204,10 +181,9 @@ def _settle(position, end, parent, reached, leaf):  # type: ignore[no-untyped-de
 @njit(cache=True)
 def _all_losses(ballot, truth, how, loss):  # type: ignore[no-untyped-def]
     """The loss of every row at its leaves, with the votes summed afresh."""
-    n_votes = ballot.votes.sum()
     for i in range(truth.shape[0]):
         _sum_votes(i, ballot)
-        loss[i] = _loss(i, ballot, n_votes, truth, how)
+        loss[i] = _loss(i, ballot, truth, how)
 
 
 @njit(cache=True)
@@ -219,12 +195,9 @@ def _add_all(loss, compared, weights, sums):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _walk_losses(new, reached, ballot, truth, how, weights, compared, loss, sums):  # type: ignore[no-untyped-def]
-    """At each position, move the rows below the splits that end there up to these, then recompute the losses of these rows.
-
-    If a tree stops voting, all rows lose its vote.
-    """
+    """At each position, move the rows below the splits that end there up to these, then recompute the losses of these rows."""
     tree_of, order, start, stop = reached
-    value, leaf, votes, total = ballot
+    value, leaf, total = ballot
     last_moved = np.zeros(truth.shape[0], dtype=np.int32)
     moved = np.empty(truth.shape[0], dtype=np.int32)
     k = 0
@@ -233,34 +206,22 @@ def _walk_losses(new, reached, ballot, truth, how, weights, compared, loss, sums
         while k < new.node.shape[0] and new.position[k] == position:
             h = new.node[k]
             t = tree_of[h]
-            votes[t] = not new.stops_voting[k]
             for j in range(start[h], stop[h]):
                 i = order[t, j]
                 for c in range(value.shape[1]):
-                    total[i, c] += (0.0 if new.stops_voting[k] else value[h, c]) - value[leaf[t, i], c]
+                    total[i, c] += value[h, c] - value[leaf[t, i], c]
                 leaf[t, i] = h
                 if last_moved[i] != position:
                     last_moved[i] = position
                     moved[n_moved] = i
                     n_moved += 1
             k += 1
-        _let_all_vote_if_none_does(ballot)
-        n_votes = votes.sum()
         for m in range(n_moved):
             i = np.int64(moved[m])  # as in `_all_losses`: for int32 numba would compile all that is called once more
-            now = _loss(i, ballot, n_votes, truth, how)
+            now = _loss(i, ballot, truth, how)
             if now != loss[i]:
                 _move(i, loss[i], now, loss[i] - compared[i], now - compared[i], weights, sums[position])
                 loss[i] = now
-
-
-@njit(cache=True)
-def _let_all_vote_if_none_does(ballot):  # type: ignore[no-untyped-def]
-    """If no tree votes any more, let all trees vote, each with the value of its root."""
-    if not ballot.votes.any():
-        ballot.votes[:] = True
-        for i in range(ballot.total.shape[0]):
-            _sum_votes(i, ballot)
 
 
 @njit(cache=True)
@@ -277,37 +238,37 @@ def _move(i, old, new, old_difference, new_difference, weights, sums):  # type: 
 @njit(cache=True)
 def _sum_votes(i, ballot):  # type: ignore[no-untyped-def]
     """Sum the votes on one row in the order of the trees, which gives the same floats as scikit-learn with one job."""
-    value, leaf, votes, total = ballot
+    value, leaf, total = ballot
     for c in range(value.shape[1]):
         total[i, c] = 0.0
         for t in range(leaf.shape[0]):
-            if votes[t]:
-                total[i, c] += value[leaf[t, i], c]
+            total[i, c] += value[leaf[t, i], c]
 
 
 @njit(cache=True)
-def _loss(i, ballot, n_votes, truth, how):  # type: ignore[no-untyped-def]
+def _loss(i, ballot, truth, how):  # type: ignore[no-untyped-def]
     """The loss of the forest's prediction for row i; `how` is the number of the loss, and the misclassification costs."""
     kind, costs = how
+    n_trees = ballot.leaf.shape[0]
     if kind >= 2:
         _sum_votes(i, ballot)
-        return _loss_of_number(kind, truth[i], ballot.total[i, 0] / n_votes)
+        return _loss_of_number(kind, truth[i], ballot.total[i, 0] / n_trees)
     y = int(truth[i])
-    best = _settled(i, ballot, n_votes)
+    best = _settled(i, ballot, n_trees)
     if kind == 0:
         return 0.0 if best == y else 1.0
     return costs[y, best]
 
 
 @njit(cache=True)
-def _settled(i, ballot, n_votes):  # type: ignore[no-untyped-def]
+def _settled(i, ballot, n_trees):  # type: ignore[no-untyped-def]
     """The class of most votes; sums that nearly tie are summed afresh."""
     total = ballot.total
-    best = _largest(i, total, n_votes)
+    best = _largest(i, total, n_trees)
     for c in range(total.shape[1]):
-        if c != best and total[i, best] - total[i, c] < NEARLY_TIED * ballot.leaf.shape[0]:
+        if c != best and total[i, best] - total[i, c] < NEARLY_TIED * n_trees:
             _sum_votes(i, ballot)
-            return _largest(i, total, n_votes)
+            return _largest(i, total, n_trees)
     return best
 
 
@@ -322,10 +283,10 @@ def _loss_of_number(kind, y, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _largest(i, total, n_votes):  # type: ignore[no-untyped-def]
+def _largest(i, total, n_trees):  # type: ignore[no-untyped-def]
     """The class with the largest mean, of several the first."""
     best = 0
     for c in range(1, total.shape[1]):
-        if total[i, c] / n_votes > total[i, best] / n_votes:
+        if total[i, c] / n_trees > total[i, best] / n_trees:
             best = c
     return best

@@ -6,7 +6,6 @@ from prunemodels.rivals.baselines import (
     early_stopping_path as early_stopping_path,
     greedy_feature_path as greedy_feature_path,
     individual_path as individual_path,
-    sub_forest_path as sub_forest_path,
 )
 from prunemodels.rivals.budget_rf import BudgetRFClassifier as BudgetRFClassifier
 from prunemodels.rivals.cegb import CEGBClassifier as CEGBClassifier, CEGBRegressor as CEGBRegressor

@@ -146,8 +146,7 @@ def test_every_pruning_starts_from_the_whole_forest(method: str) -> None:
     assert path.cost[0] > path.cost[-1]
     best = methods.optimal(forest)
     hull = np.interp(path.cost, best.cost[::-1], best.error[::-1])
-    if path.single_leaves_vote:
-        assert (hull <= path.error + 1e-12).all()
+    assert (hull <= path.error + 1e-12).all()
 
 
 def test_between_breakpoints_no_budget_is_exceeded_and_none_is_worse() -> None:

@@ -5,6 +5,6 @@ on all of them as on the optimal path.
 """
 
 from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path, early_stopping_path
-from prunemodels.rivals.baselines.tree_by_tree import greedy_feature_path, individual_path, sub_forest_path
+from prunemodels.rivals.baselines.tree_by_tree import greedy_feature_path, individual_path
 
-__all__ = ["cost_complexity_path", "early_stopping_path", "greedy_feature_path", "individual_path", "sub_forest_path"]
+__all__ = ["cost_complexity_path", "early_stopping_path", "greedy_feature_path", "individual_path"]

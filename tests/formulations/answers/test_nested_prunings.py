@@ -17,10 +17,10 @@ from tests.instances import random_problem
 from tests.prunemodels.rivals.baselines.cases import hand_forest, random_sequence
 
 
-def three_rows(*, single_leaves_vote: bool = True, rows_kept: Any = (2, 0, 1, 0, 0, 1, 0, 0)) -> PruningSequence:
+def three_rows(rows_kept: Any = (2, 0, 1, 0, 0, 1, 0, 0)) -> PruningSequence:
     """Of `hand_forest`: everything, then the root of tree 0 alone, then nothing."""
     kept = np.array(rows_kept, dtype=np.int32)
-    return PruningSequence(hand_forest(), kept, np.array([0.5, 1, 4]), "step", "by hand", single_leaves_vote)
+    return PruningSequence(hand_forest(), kept, np.array([0.5, 1, 4]), "step", "by hand")
 
 
 def test_three_rows_by_hand() -> None:
@@ -44,26 +44,13 @@ def test_three_rows_by_hand() -> None:
     assert [rows.row_at_cost(budget) for budget in (8, 7.999, Fraction(3))] == [0, 1, 1]
 
 
-def test_errors_of_the_trees_that_vote_by_hand() -> None:
-    """Row 1: tree 0 alone votes, 4 errors of 10, not 8 of 20. Row 2: no tree splits, so all vote."""
-    rows = three_rows(single_leaves_vote=False)
-    assert rows.error.tolist() == pytest.approx([0.15, 0.4, 0.5])
-    rows = three_rows(single_leaves_vote=False, rows_kept=(1, 0, 1, 0, 0, 2, 0, 0))
-    assert rows.error.tolist() == pytest.approx([0.15, 0.2, 0.5])  # tree 1 alone, 2 of 10
-    assert rows.exact_error[1] == Fraction(8, 20)  # of the pruning, where all vote
-
-
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
-@given(seed=st.integers(0, 10**9), rounded=st.booleans(), votes=st.booleans())
-def test_every_row_is_its_pruning(seed: int, rounded: bool, votes: bool) -> None:
-    """Cost, error and size of all rows, in integers, fractions and floats, are those of `Pruning`.
-
-    Where single leaves are left out, the error is the mean over the trees that split, or over all where none does.
-    """
+@given(seed=st.integers(0, 10**9), rounded=st.booleans())
+def test_every_row_is_its_pruning(seed: int, rounded: bool) -> None:
+    """Cost, error and size of all rows, in integers, fractions and floats, are those of `Pruning`."""
     problem = random_problem(seed, rounded=rounded)
-    ensemble = problem.ensemble
-    rows = random_sequence(problem, seed, single_leaves_vote=votes)
+    rows = random_sequence(problem, seed)
     prunings = list(rows)
     assert len(prunings) == len(rows) == len(rows.cost) == len(rows.error)
     for k, pruning in enumerate(prunings):
@@ -74,20 +61,16 @@ def test_every_row_is_its_pruning(seed: int, rounded: bool, votes: bool) -> None
         assert rows.exact_cost[k] == pruning.exact_cost
         assert rows.exact_error[k] == pruning.exact_error
         assert rows.cost[k] == pytest.approx(pruning.cost, abs=1e-12)
-        leaves = np.where(pruning.is_leaf, problem.node_error * ensemble.n_trees, 0)
-        of_tree = np.bincount(ensemble.tree_of, weights=leaves)
-        voting = pruning.kept[ensemble.roots] | votes
-        assert rows.error[k] == pytest.approx(of_tree[voting].mean() if voting.any() else of_tree.mean(), abs=1e-12)
-        assert not votes or rows.error[k] == pytest.approx(pruning.error, abs=1e-12)
+        assert rows.error[k] == pytest.approx(pruning.error, abs=1e-12)
         assert rows.n_splits[k] == pruning.n_splits
 
 
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10**9), rounded=st.booleans(), votes=st.booleans())
-def test_rows_within_a_budget_or_an_error(seed: int, rounded: bool, votes: bool) -> None:
+@given(seed=st.integers(0, 10**9), rounded=st.booleans())
+def test_rows_within_a_budget_or_an_error(seed: int, rounded: bool) -> None:
     """`at_cost` is the first of the best among the affordable rows, `at_error` the last good enough."""
-    rows = random_sequence(random_problem(seed, rounded=rounded), seed, single_leaves_vote=votes)
+    rows = random_sequence(random_problem(seed, rounded=rounded), seed)
     costs = rows.exact_cost
     for k in range(len(rows)):
         affordable = [j for j in range(len(rows)) if costs[j] <= costs[k]]

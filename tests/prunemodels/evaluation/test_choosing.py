@@ -18,7 +18,7 @@ from prunemodels.evaluation.curve import Learner, StagedLearner, TradeoffCurve, 
 from prunemodels.evaluation.path import PathEvaluation, at_most, choose_row, evaluate_path, knee, one_se
 from prunemodels.other_libraries import boosted_path
 from prunemodels.points import falling_hull, furthest_corner
-from prunemodels.rivals.baselines import sub_forest_path
+from prunemodels.rivals.baselines import individual_path
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.models.libraries.models import X2, Y2
 
@@ -155,14 +155,13 @@ def test_undominated_points_are_those_that_nothing_undercuts(points: list[tuple[
         assert points[best] == min((p for p in points if p[0] <= c), key=lambda p: (p[1], p[0]))
 
 
-@pytest.mark.parametrize("vote", ["mean", "majority"])
-def test_the_curve_of_a_path_is_its_evaluation(vote: Any) -> None:
+def test_the_curve_of_a_path_is_its_evaluation() -> None:
     """Optimal paths and other prunings alike."""
     f = fitted("random forest, 3 string labels")
     problem = pm.problem_from_forest(f.forest, f.X, costs=1)
-    for path in (pm.pruning_path(problem), sub_forest_path(problem, random_state=0)):
-        seen = evaluate_path(path, f.X, f.y, vote=vote)
-        points = tradeoff_curve(path, f.X, f.y, vote=vote)
+    for path in (pm.pruning_path(problem), individual_path(problem)):
+        seen = evaluate_path(path, f.X, f.y)
+        points = tradeoff_curve(path, f.X, f.y)
         assert (points.method, points.parameter_name, points.n) == (path.method, path.parameter_name, len(f.y))
         np.testing.assert_array_equal(points.cost, seen.cost)
         np.testing.assert_array_equal(points.error, seen.error)

@@ -15,7 +15,7 @@ from sklearn.metrics import mean_absolute_error, mean_poisson_deviance
 
 import prunemodels as pm
 from formulations import PruningPath, PruningProblem
-from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
+from formulations.answers.nested_prunings import NestedPrunings
 from formulations.instance import usage
 from prunemodels.evaluation import path as path_evaluation
 from prunemodels.evaluation.evaluate import EvaluationParams
@@ -62,27 +62,6 @@ def test_two_stumps_by_hand() -> None:
     assert repr(seen) == "PathEvaluation(3 examples, 3 rows: least error 0.3333 at cost 3.25, unpruned 0.6667 at 8.5)"
 
 
-def test_trees_that_fall_silent_by_hand() -> None:
-    """A stump, one dropped before it, and a leaf that never splits: who votes for "no" and "yes" row by row.
-
-    Example 0 goes left, example 1 right, both are "yes". Before row 0 all three vote: 1.9 1.1, 1.5 1.5 (a tie goes to "no").
-    Row 0, both stumps: 1.0 1.0, .6 1.4. Row 1, stump 0: .4 .6, .1 .9. Row 2, none splits, so all roots: .2 .8, .9 .1, .9 .1.
-    """
-    trees = [Node(6, 0, 0.5, Node(1), Node(1)), Node(4, 0, 0.5, Node(1), Node(1)), Node(3)]
-    ensemble, error = ensemble_of(trees, 1)
-    value = np.array([0.2, 0.4, 0.1, 0.9, 0.6, 0.5, 0.9])
-    ensemble = replace(ensemble, value=np.stack([value, 1 - value], axis=1), classes=np.array(["no", "yes"]))
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 1)), pm.CostItems.plain([3]))
-    path = PruningSequence(
-        problem, np.array([2, 0, 0, 1, 0, 0, 0], dtype=np.int32), np.array([2.0, 1, 0]), "trees", "by hand", False
-    )
-    seen = evaluate_path(path, [[0], [1]], ["yes", "yes"])
-    assert (seen.unpruned_error, seen.error.tolist(), seen.cost.tolist()) == (1.0, [0.5, 0, 1], [3, 3, 0])
-    # majority: of two "yes no" and "yes no" (ties go to "no"); of one "yes" and "yes"; of the roots "yes no no"
-    majority = evaluate_path(path, [[0], [1]], ["yes", "yes"], vote="majority")
-    assert majority.error.tolist() == [1, 0, 1]
-
-
 def test_of_equal_errors_the_cheapest_is_best() -> None:
     """Where every row errs alike, `best` is the last; also where weights leave the sums to differ by rounding."""
     path = two_stumps()
@@ -104,41 +83,32 @@ def voting_path(seed: int, task: str, ties: Any) -> PruningPath:
     return pm.pruning_path(with_usage(problem, ensemble=ensemble), ties=ties)
 
 
-def predict(
-    path: NestedPrunings, kept: NDArray[np.bool_], X: NDArray[np.float64], vote: str, voters: NDArray[np.int64] | None = None
-) -> NDArray[Any]:
-    """Walk every row down every pruned tree that votes (roots; None: all), and add the trees up in their order."""
+def predict(path: NestedPrunings, kept: NDArray[np.bool_], X: NDArray[np.float64], vote: str) -> NDArray[Any]:
+    """Walk every row down every pruned tree, and add the trees up in their order."""
     e = path.problem.ensemble
-    voters = e.roots if voters is None else voters
     predicted = []
     for x in X.astype(np.float32):
         total = np.zeros(e.value.shape[1])
-        for root in voters.tolist():
+        for root in e.roots.tolist():
             h = way(e, root, x, kept)[-1]
             total += np.eye(len(total))[e.value[h].argmax()] if vote == "majority" else e.value[h]
-        mean = total / len(voters)
+        mean = total / len(e.roots)
         predicted.append(mean[0] if e.task == "regression" else mean.argmax())
     return np.array(predicted)
 
 
-@pytest.mark.parametrize("kind", ["smallest", "largest", "leaves vote", "leaves fall silent"])
+@pytest.mark.parametrize("kind", ["smallest", "largest", "any"])
 @pytest.mark.parametrize(("task", "vote"), [("classification", "mean"), ("classification", "majority"), ("regression", "mean")])
 @looped("seed", range(25))
 def test_every_number_is_that_of_the_definition(seed: int, task: str, vote: Any, kind: Any) -> None:
     """On random instances with items of all kinds, weights and ties, all arrays are what single rows give, one by one.
 
-    Of optimal paths, and of any nested prunings, where trees pruned to their roots vote, and where they are left out.
+    Of optimal paths, and of any nested prunings.
     """
-    path: NestedPrunings = voting_path(seed, task, kind if kind in ("smallest", "largest") else "smallest")
-    if kind.startswith("leaves"):
-        path = random_sequence(path.problem, seed, single_leaves_vote=kind == "leaves vote")
+    path: NestedPrunings = voting_path(seed, task, "smallest" if kind == "any" else kind)
+    if kind == "any":
+        path = random_sequence(path.problem, seed)
     check_every_number(path, seed, task, vote)
-
-
-def voters_of(path: NestedPrunings, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The roots of the trees that vote in a row: those that still split, or all if none does."""
-    roots = path.problem.ensemble.roots
-    return roots if path.single_leaves_vote or not kept[roots].any() else roots[kept[roots]]
 
 
 def check_every_number(path: NestedPrunings, seed: int, task: str, vote: Any) -> None:
@@ -152,8 +122,8 @@ def check_every_number(path: NestedPrunings, seed: int, task: str, vote: Any) ->
     counted = np.flatnonzero(w)
     losses, costs, once = [], [], []
     unpruned = path.problem.ensemble.is_split
-    for k, kept in enumerate([unpruned, *(pruning.kept for pruning in path)]):
-        predicted = predict(path, kept, X[counted], vote, voters_of(path, kept) if k else None)
+    for kept in [unpruned, *(pruning.kept for pruning in path)]:
+        predicted = predict(path, kept, X[counted], vote)
         wrong = (predicted - y[counted]) ** 2 if task == "regression" else np.array(list("abc"))[predicted] != y[counted]
         losses.append(wrong.astype(float))
         pruning = pm.Pruning(others, kept)

@@ -13,7 +13,7 @@ from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from tests.instances import Node, problem_of
 
 
-def random_sequence(problem: PruningProblem, seed: int, *, single_leaves_vote: bool = True) -> PruningSequence:
+def random_sequence(problem: PruningProblem, seed: int) -> PruningSequence:
     """One to six rows; a split is kept in as many as its parent, or in fewer."""
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(1, 7))
@@ -22,7 +22,7 @@ def random_sequence(problem: PruningProblem, seed: int, *, single_leaves_vote: b
     for h in np.flatnonzero(ensemble.is_split):
         above = rows if ensemble.parent[h] < 0 else kept[ensemble.parent[h]]
         kept[h] = above if rng.random() < 0.5 else rng.integers(0, above + 1)
-    return PruningSequence(problem, kept, np.arange(rows) / 2, "step", "random", single_leaves_vote)
+    return PruningSequence(problem, kept, np.arange(rows) / 2, "step", "random")
 
 
 def same_rows(path: NestedPrunings, expected: list[NDArray[np.bool_]]) -> bool:

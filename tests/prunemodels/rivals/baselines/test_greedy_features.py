@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
@@ -18,14 +17,11 @@ import prunemodels as pm
 from formulations import CostItems, InterruptedSolveError, PruningProblem
 from formulations.answers.nested_prunings import PruningSequence
 from formulations.answers.pruning import Pruning
-from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.removal_effects import RemovalEffects, units_of
 from prunemodels.rivals.baselines import cost_complexity_path, early_stopping_path, tree_by_tree
-from prunemodels.rivals.baselines.tree_by_tree import greedy_feature_path, individual_path, sub_forest_path
+from prunemodels.rivals.baselines.tree_by_tree import greedy_feature_path, individual_path
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
-from tests.loops import looped
-from tests.prunemodels.forest_kinds import fitted, labels, rows, targets
 from tests.prunemodels.rivals.baselines.cases import cost_of, hand_forest, keeps, same_rows
 
 
@@ -179,90 +175,6 @@ def test_every_tree_is_at_its_smallest_optimum(seed: int, rounded: bool) -> None
             assert np.array_equal(path[k].kept[problem.ensemble.nodes_of(t)], smallest)
 
 
-def test_sub_forest_hand_forest() -> None:
-    """Tree 1 costs 5, tree 0 costs 8: the cheaper one stays longer; errors are of the trees that are left."""
-    path = sub_forest_path(hand_forest(), order="cheapest")
-    assert same_rows(path, [keeps(0, 2, 5), keeps(5), keeps()])
-    assert path.parameter.tolist() == [2, 1, 0]
-    assert path.cost.tolist() == [8, 5, 0]
-    assert path.error.tolist() == pytest.approx([0.15, 0.2, 0.5])  # (1 + 2) / 20, tree 1 alone 2 / 10, both roots 10 / 20
-    assert (path.parameter_name, path.method, path.single_leaves_vote) == ("trees", "cheapest trees", False)
-    other = sub_forest_path(hand_forest(), order=[0, 1])
-    assert same_rows(other, [keeps(0, 2, 5), keeps(0, 2), keeps()])
-    assert other.error.tolist() == pytest.approx([0.15, 0.1, 0.5])
-    assert other.method == "fewer trees"
-
-
-@pytest.mark.parametrize("kind", ["random forest, 3 string labels", "bag, some columns", "extra trees", "regression forest"])
-def test_rows_are_the_forests_of_fewer_estimators(kind: str) -> None:
-    """Cost and error of every row are those of the forest with the other ``estimators_`` taken out, errors bit for bit."""
-    f = fitted(kind)
-    problem = pm.problem_from_forest(f.forest, f.X, costs=[1, 2.5, 3, 0, 7.27], evaluation_cost=0.1)
-    path = sub_forest_path(problem, random_state=3)
-    X = rows(150, seed=9)
-    y = labels(X, list(f.forest.classes_), seed=3) if hasattr(f.forest, "classes_") else targets(X, 3)
-    seen = evaluate_path(path, X, y)
-    kept = np.random.RandomState(3).permutation(problem.ensemble.n_trees)
-    assert path.parameter.tolist() == [*range(len(kept), -1, -1)]
-    for k in range(len(kept)):
-        trees = np.sort(kept[: len(kept) - k])
-        forest = copy.deepcopy(f.forest)
-        forest.estimators_ = [f.forest.estimators_[t] for t in trees]
-        forest.n_estimators = len(trees)
-        if hasattr(forest, "estimators_features_"):
-            forest.estimators_features_ = [f.forest.estimators_features_[t] for t in trees]
-        one = pm.evaluate(forest, X, y, costs=[1, 2.5, 3, 0, 7.27], evaluation_cost=0.1)
-        assert seen.error[k] == pytest.approx(one.error, rel=0, abs=0 if hasattr(forest, "classes_") else 1e-14)
-        assert seen.cost[k] == pytest.approx(one.cost, abs=1e-10)
-    roots = pm.evaluate(pm.apply_pruning(pm.Pruning.all_roots(problem), f.forest), X, y, costs=1)
-    assert seen.error[-1] == pytest.approx(roots.error, rel=0, abs=0 if hasattr(f.forest, "classes_") else 1e-14)
-    assert seen.cost[-1] == 0
-
-
-@looped("seed", range(40))
-def test_the_cheapest_trees_are_those_that_cost_least_alone(seed: int) -> None:
-    """Trees leave in the order of what each costs by itself, the dearest first, with items of all kinds."""
-    problem = random_problem(seed)
-    ensemble = problem.ensemble
-    path = sub_forest_path(problem, order="cheapest")
-    alone = [cost_of(problem, ensemble.is_split & (ensemble.tree_of == t)) for t in range(ensemble.n_trees)]
-    splitting = [t for t in range(ensemble.n_trees) if ensemble.is_split[ensemble.roots[t]]]
-    kept = sorted(splitting, key=lambda t: (alone[t], t))
-    assert len(path) == len(kept) + 1
-    for k, pruning in enumerate(path):
-        assert sorted(set(ensemble.tree_of[pruning.kept].tolist())) == sorted(kept[: len(kept) - k])
-
-
-def test_a_tree_pays_once_for_what_is_paid_once() -> None:
-    """Tree 0 asks for the licence of 6 in both branches, and costs 1 + 6; tree 1 costs 8, so it goes first."""
-    branch = Node(2, 1, 0.5, Node(0), Node(0))
-    costs = CostItems.from_items({"a": 1, "licence": 6, "c": 8}, [["a"], ["licence"], ["c"]], once=["licence"])
-    problem = problem_of([Node(6, 0, 0.5, branch, branch), Node(4, 2, 0.5, Node(1), Node(1))], costs, np.zeros((2, 3)))
-    assert sub_forest_path(problem, order="cheapest").cost.tolist() == [15, 7, 0]
-
-
-def test_single_leaves_are_no_trees_to_drop() -> None:
-    """A tree that never was more than a leaf takes no row; it votes before row 0 and at the end."""
-    trees = [Node(3), Node(6, 0, 0.5, Node(1), Node(2)), Node(5)]
-    problem = problem_of(trees, [2])
-    path = sub_forest_path(problem, random_state=0)
-    assert path.parameter.tolist() == [1, 0]
-    assert path.error.tolist() == pytest.approx([0.3, 14 / 30])
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda p: sub_forest_path(p, order=[0]), r"order is \[0\]; give each of the trees 0 to 1 once"),
-        (lambda p: sub_forest_path(p, order=[1, 2]), r"order is \[1, 2\]"),
-    ],
-)
-def test_what_is_no_unit_or_order_is_refused(call: Callable[[PruningProblem], Any], message: str) -> None:
-    """What a step takes away is a feature or an item; each tree has one place."""
-    with pytest.raises(pm.errors.InvalidInputError, match=message):
-        call(hand_forest())
-
-
 def by_depth(problem: PruningProblem) -> PruningSequence:
     """Early stopping by a made-up impurity, the deeper the less."""
     return early_stopping_path(problem, criterion=1 / (1 + problem.ensemble.depth))
@@ -274,8 +186,6 @@ PATHS: dict[str, Callable[[PruningProblem], PruningSequence]] = {
     "greedy, by feature": greedy_feature_path,
     "greedy, by item": lambda problem: greedy_feature_path(problem, by="item"),
     "individual": individual_path,
-    "random sub-forest": lambda problem: sub_forest_path(problem, random_state=0),
-    "cheapest sub-forest": lambda problem: sub_forest_path(problem, order="cheapest"),
 }
 
 
