@@ -7,7 +7,7 @@ expensive feature [...]. As such, the mean squared error of the training and tes
 lambda, nor the means, nor the number of examples: these are ours (`MEANS`, 1,000 examples to train and 1,000 to test).
 
 For several lambda and seeds, how many of the trees pay exactly 12 for each test example and err by less than `NO_ERROR` of
-the labels' variance: CSTC as it is by default, with a single start at a fixed sharpness, and ASTC at budgets. Then Figure 2:
+the labels' variance: CSTC as it is by default, with a single start at a fixed sharpness. Then Figure 2:
 what each node of such a tree uses, and its predictions of the test examples that reach it.
 """
 
@@ -69,29 +69,22 @@ METHODS: dict[str, dict[str, Any]] = {
     "CSTC, sharpness 100, one start": {"sharpness": 100.0, "n_init": 1},
 }
 
-ASTC = "ASTC"
-
-BUDGETS = (2, 12, 22)
-
 DRAWN = 200  # test examples in the picture
 
 
 def units(scope: Scope) -> list[Unit]:
-    grid = [*((m, {"lam": lam}) for m in METHODS for lam in LAMBDAS), *((ASTC, {"budget": b}) for b in BUDGETS)]
+    grid = [(m, {"lam": lam}) for m in METHODS for lam in LAMBDAS]
     return grid_units("cstc13_synthetic", scope, lambda *_: grid)
 
 
 def run(unit: Unit) -> list[Row]:
-    from prunemodels.rivals.cstc import ASTCRegressor, CSTCRegressor
+    from prunemodels.rivals.cstc import CSTCRegressor
 
     n = EXAMPLES if unit.rows is None else unit.rows
     X, y = four_quadrants(n, unit.seed)
     X_test, y_test = four_quadrants(n, unit.seed + 1000)
-    if unit.method == ASTC:
-        model: Any = ASTCRegressor(QUADRANT_COSTS, unit.setting["budget"], features="identity", random_state=unit.seed)
-    else:
-        settings = METHODS[unit.method]
-        model = CSTCRegressor(QUADRANT_COSTS, unit.setting["lam"], features="identity", random_state=unit.seed, **settings)
+    settings = METHODS[unit.method]
+    model = CSTCRegressor(QUADRANT_COSTS, unit.setting["lam"], features="identity", random_state=unit.seed, **settings)
     model.fit(X, y)
     paid, error = model.prediction_cost(X_test), float(np.mean((model.predict(X_test) - y_test) ** 2) / y_test.var())
     perfect = bool((paid == PERFECT).all()) and error < NO_ERROR
@@ -131,9 +124,9 @@ def _is_below(j: int, k: int) -> bool:
 
 
 def found_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """For each method and lambda or budget: perfect trees of all, mean cost, mean error."""
+    """For each method and lambda: perfect trees of all, mean cost, mean error."""
     trees = frame[frame["kind"] == "tree"].copy()
-    trees["at"] = [f"lambda {r.lam:g}" if r.method != ASTC else f"budget {r.budget:g}" for r in trees.itertuples()]
+    trees["at"] = [f"lambda {lam:g}" for lam in trees["lam"]]
     rows = []
     for (method, at), of in trees.groupby(["method", "at"], sort=False):
         perfect = f"{int(of['perfect'].sum())} of {len(of)}"

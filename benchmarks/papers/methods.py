@@ -20,7 +20,7 @@ from prunemodels.rivals.baselines.tree_by_tree import greedy_feature_path, indiv
 OPTIMAL, WITHIN = "BudgetPrune", "BudgetPrune, between breakpoints"
 CCP, GREEDY, INDIVIDUAL = "CCP", "GreedyPrune", "individual"
 EARLY = "BudgetRF, early stopping"
-GREEDY_MISER, CEGB, BUDGET_RF, CSTC, ASTC = "GreedyMiser", "CEGB", "BudgetRF", "CSTC", "ASTC"
+GREEDY_MISER, CEGB, BUDGET_RF, CSTC = "GreedyMiser", "CEGB", "BudgetRF", "CSTC"
 
 
 def optimal(grown: Grown) -> NestedPrunings:
@@ -60,13 +60,12 @@ LEARNERS: Mapping[str, tuple[str, str]] = {
     CEGB: ("cegb", "CEGBClassifier"),
     BUDGET_RF: ("budget_rf", "BudgetRFClassifier"),
     CSTC: ("cstc", "CSTCClassifier"),
-    ASTC: ("cstc", "ASTCClassifier"),
 }
 """Package of `prunemodels.rivals`, and classifier. A package is imported where one of its learners is run."""
 
 
 def fitted(method: str, setting: Mapping[str, Any], p: Parts, seed: int, costs: Any = 1) -> Any:
-    """One of `LEARNERS` with the setting; CSTC and ASTC prune themselves on the validation part."""
+    """One of `LEARNERS` with the setting; CSTC prunes itself on the validation part."""
     package, name = LEARNERS[method]
     learner = getattr(importlib.import_module(f"prunemodels.rivals.{package}"), name)(costs, random_state=seed)
     valid = {"X_valid": p.X_valid, "y_valid": p.y_valid} if package == "cstc" else {}

@@ -9,12 +9,7 @@ from prunemodels.rivals.baselines import (
 )
 from prunemodels.rivals.budget_rf import BudgetRFClassifier as BudgetRFClassifier
 from prunemodels.rivals.cegb import CEGBClassifier as CEGBClassifier, CEGBRegressor as CEGBRegressor
-from prunemodels.rivals.cstc import (
-    ASTCClassifier as ASTCClassifier,
-    ASTCRegressor as ASTCRegressor,
-    CSTCClassifier as CSTCClassifier,
-    CSTCRegressor as CSTCRegressor,
-)
+from prunemodels.rivals.cstc import CSTCClassifier as CSTCClassifier, CSTCRegressor as CSTCRegressor
 from prunemodels.rivals.greedy_miser import (
     GreedyMiserClassifier as GreedyMiserClassifier,
     GreedyMiserRegressor as GreedyMiserRegressor,

@@ -2,102 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
-
-import numpy as np
-from tqdm import tqdm
-
-from formulations.arguments import Count, Natural, check_argument
-from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import exact
-from prunemodels.models.costs import Costs
-from prunemodels.rivals.cstc.estimator import Features, TreeClassification, TreeOfClassifiers, TreeRegression
-from prunemodels.rivals.cstc.global_loss import GlobalLoss, LearnerPrices
-from prunemodels.rivals.cstc.training import ClassifierTree, LearnerOutputs, starting_parts, train, with_zeros
+from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifiers, TreeRegression
 
 
-class _CSTC(TreeOfClassifiers):
-    """Parameters and training of `CSTCRegressor` and `CSTCClassifier`."""
-
-    def __init__(
-        self,
-        costs: Costs | None = None,
-        lam: float = 0.001,
-        *,
-        depth: int = 3,
-        features: Features = "boosted",
-        n_weak_learners: int = 100,
-        weak_depth: int = 2,
-        learning_rate: float = 0.1,
-        min_samples_leaf: int = 20,
-        rho: float = 1e-4,
-        sharpness: float | Sequence[float] = (10.0, 30.0, 100.0),
-        n_init: int = 4,
-        zero_tol: float = 1e-3,
-        evaluation_cost: float = 0,
-        max_cycles: int = 20,
-        tol: float = 1e-4,
-        validation_fraction: float | None = 0.2,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.costs = costs
-        self.lam = lam
-        self.depth = depth
-        self.features = features
-        self.n_weak_learners = n_weak_learners
-        self.weak_depth = weak_depth
-        self.learning_rate = learning_rate
-        self.min_samples_leaf = min_samples_leaf
-        self.rho = rho
-        self.sharpness = sharpness
-        self.n_init = n_init
-        self.zero_tol = zero_tol
-        self.evaluation_cost = evaluation_cost
-        self.max_cycles = max_cycles
-        self.tol = tol
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        for name in ("lam", "rho", "zero_tol", "tol"):
-            exact(getattr(self, name), name)
-        self._stages()
-        check_argument("n_init", self.n_init, Count)
-        check_argument("max_cycles", self.max_cycles, Natural)
-
-    def _stages(self) -> list[float]:
-        """The sharpness of each stage."""
-        given = np.asarray(self.sharpness, dtype=object).ravel().tolist()
-        stages = [s for s in given if isinstance(s, int | float | np.number) and s is not True and 0 < float(s) < math.inf]
-        numbers = [float(s) for s in stages]
-        if not numbers or len(numbers) < len(given) or numbers != sorted(numbers):
-            raise InvalidInputError(f"sharpness is {self.sharpness!r}; give a number > 0, or some that do not fall, one a stage")
-        return numbers
-
-    def _grow(self, outputs: LearnerOutputs, purchases: LearnerPrices, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
-        """One tree for each start."""
-        stages, n_nodes = self._stages(), 2**self.depth - 1
-        loss = GlobalLoss(outputs.phi, outputs.y, outputs.shares(), purchases, self.lam, self.rho, stages[-1])
-        schedules = [stages[start if start < len(stages) else 0 :] for start in range(self.n_init)]
-        grown: list[tuple[float, ClassifierTree]] = []
-        with tqdm(total=self.n_init, desc="CSTC", unit="start", disable=not self.verbose) as bar:
-            for schedule, parts in zip(schedules, starting_parts(n_nodes, self.n_init, len(stages), rng), strict=True):
-                w, _ = train(loss, schedule, parts, self.max_cycles, self.tol)
-                w = replace(w, beta=with_zeros(w.beta, outputs.spread(), self.zero_tol))
-                grown.append((replace(loss, sharpness=math.inf).value(w), ClassifierTree.of(w, np.ones(n_nodes, dtype=bool))))
-                bar.set_postfix(loss=f"{grown[-1][0]:.5g}", refresh=False)
-                bar.update()
-        self.start_losses_ = np.array([value for value, _ in grown])
-        return [grown[start][1] for start in np.argsort(self.start_losses_, kind="stable")]
-
-
-class CSTCRegressor(TreeRegression, _CSTC):
+class CSTCRegressor(TreeRegression, TreeOfClassifiers):
     """Cost-sensitive tree of classifiers, for regression.
 
     Xu, Kusner, Weinberger, Chen, *Cost-sensitive tree of classifiers*, ICML 2013. A tree of linear predictors over weak
@@ -167,7 +75,7 @@ class CSTCRegressor(TreeRegression, _CSTC):
     """
 
 
-class CSTCClassifier(TreeClassification, _CSTC):
+class CSTCClassifier(TreeClassification, TreeOfClassifiers):
     """Cost-sensitive tree of classifiers, for two or more classes.
 
     CSTC13 leaves classes out "because of space limitations", so all of this is ours. For two classes it is `CSTCRegressor` on

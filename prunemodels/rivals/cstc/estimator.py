@@ -1,4 +1,4 @@
-"""The base of CSTC and ASTC as scikit-learn estimators: examples, prices, weak learners, finishing, prediction and its cost.
+"""The base of CSTC's scikit-learn estimators: examples, prices, weak learners, finishing, prediction and its cost.
 
 The classifiers are linear in a space to which T weak learners map each example:
 
@@ -13,9 +13,10 @@ several outputs each has boosted trees of its own, by squared loss, and all clas
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -25,14 +26,24 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from tqdm import tqdm
 
-from formulations.arguments import Count, Share, check_arguments
+from formulations.arguments import Count, Natural, Share, check_argument, check_arguments
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, exact
-from prunemodels.models.costs import column_prices
+from prunemodels.models.costs import Costs, column_prices
 from prunemodels.models.labelled_samples import Sample, split
-from prunemodels.rivals.cstc.global_loss import PARAMS, LearnerPrices
-from prunemodels.rivals.cstc.training import ClassifierTree, LearnerOutputs, cheapest_of_best, fine_tuned, pruned
+from prunemodels.rivals.cstc.global_loss import PARAMS, GlobalLoss, LearnerPrices
+from prunemodels.rivals.cstc.training import (
+    ClassifierTree,
+    LearnerOutputs,
+    cheapest_of_best,
+    fine_tuned,
+    pruned,
+    starting_parts,
+    train,
+    with_zeros,
+)
 
 Features = Literal["boosted", "identity"]
 
@@ -85,7 +96,7 @@ def _values(models: tuple[HistGradientBoostingRegressor, ...], X: NDArray[np.flo
 
 
 class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
-    """A tree of linear classifiers over weak learners; subclasses find its weights.
+    """A tree of linear classifiers over weak learners, trained as a whole.
 
     Attributes
     ----------
@@ -102,9 +113,46 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
     purchases_: LearnerPrices
     path_costs_: NDArray[np.float64]
 
-    @abstractmethod
-    def _grow(self, outputs: LearnerOutputs, purchases: LearnerPrices, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
-        """The trees before fine-tuning, one for each start, the best on the training examples first."""
+    def __init__(
+        self,
+        costs: Costs | None = None,
+        lam: float = 0.001,
+        *,
+        depth: int = 3,
+        features: Features = "boosted",
+        n_weak_learners: int = 100,
+        weak_depth: int = 2,
+        learning_rate: float = 0.1,
+        min_samples_leaf: int = 20,
+        rho: float = 1e-4,
+        sharpness: float | Sequence[float] = (10.0, 30.0, 100.0),
+        n_init: int = 4,
+        zero_tol: float = 1e-3,
+        evaluation_cost: float = 0,
+        max_cycles: int = 20,
+        tol: float = 1e-4,
+        validation_fraction: float | None = 0.2,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.costs = costs
+        self.lam = lam
+        self.depth = depth
+        self.features = features
+        self.n_weak_learners = n_weak_learners
+        self.weak_depth = weak_depth
+        self.learning_rate = learning_rate
+        self.min_samples_leaf = min_samples_leaf
+        self.rho = rho
+        self.sharpness = sharpness
+        self.n_init = n_init
+        self.zero_tol = zero_tol
+        self.evaluation_cost = evaluation_cost
+        self.max_cycles = max_cycles
+        self.tol = tol
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.verbose = verbose
 
     @abstractmethod
     def _targets(self, y: Any) -> NDArray[np.float64]:
@@ -200,7 +248,36 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         """Refuse invalid settings before any work."""
         counts = dict.fromkeys(("depth", "n_weak_learners", "weak_depth"), Count)
         check_arguments(self, {**counts, "validation_fraction": Share | None, "features": Features})
-        exact(self.evaluation_cost, "evaluation_cost")
+        for name in ("lam", "rho", "zero_tol", "tol", "evaluation_cost"):
+            exact(getattr(self, name), name)
+        self._stages()
+        check_argument("n_init", self.n_init, Count)
+        check_argument("max_cycles", self.max_cycles, Natural)
+
+    def _stages(self) -> list[float]:
+        """The sharpness of each stage."""
+        given = np.asarray(self.sharpness, dtype=object).ravel().tolist()
+        stages = [s for s in given if isinstance(s, int | float | np.number) and s is not True and 0 < float(s) < math.inf]
+        numbers = [float(s) for s in stages]
+        if not numbers or len(numbers) < len(given) or numbers != sorted(numbers):
+            raise InvalidInputError(f"sharpness is {self.sharpness!r}; give a number > 0, or some that do not fall, one a stage")
+        return numbers
+
+    def _grow(self, outputs: LearnerOutputs, purchases: LearnerPrices, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
+        """One tree for each start."""
+        stages, n_nodes = self._stages(), 2**self.depth - 1
+        loss = GlobalLoss(outputs.phi, outputs.y, outputs.shares(), purchases, self.lam, self.rho, stages[-1])
+        schedules = [stages[start if start < len(stages) else 0 :] for start in range(self.n_init)]
+        grown: list[tuple[float, ClassifierTree]] = []
+        with tqdm(total=self.n_init, desc="CSTC", unit="start", disable=not self.verbose) as bar:
+            for schedule, parts in zip(schedules, starting_parts(n_nodes, self.n_init, len(stages), rng), strict=True):
+                w, _ = train(loss, schedule, parts, self.max_cycles, self.tol)
+                w = replace(w, beta=with_zeros(w.beta, outputs.spread(), self.zero_tol))
+                grown.append((replace(loss, sharpness=math.inf).value(w), ClassifierTree.of(w, np.ones(n_nodes, dtype=bool))))
+                bar.set_postfix(loss=f"{grown[-1][0]:.5g}", refresh=False)
+                bar.update()
+        self.start_losses_ = np.array([value for value, _ in grown])
+        return [grown[start][1] for start in np.argsort(self.start_losses_, kind="stable")]
 
     def _validation(self, X_valid: Any, y_valid: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
         """Check the validation examples that were given."""

@@ -48,11 +48,8 @@ from scipy.special import expit
 
 @dataclass(frozen=True)
 class CSTCParams:
-    """Iterations, ridges and tolerances of the training of CSTC and ASTC."""
+    """Iterations, ridges and tolerances of the training of CSTC."""
 
-    spent: float = 1e-8
-    """A column is not used when less than this share of its variance over all examples is left: it is constant in the node, but
-    for rounding, or the chosen columns explain it."""
     fine_ridge: float = 1e-4
     """Weight of the ridge term of (F1)."""
     no_error: float = 1e-3

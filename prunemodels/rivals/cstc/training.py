@@ -17,7 +17,7 @@ conjugate gradients), in the variables L' (beta, b) with L L' the Cholesky facto
 1.
 
 Ours: a node branches along the first principal direction of its outputs, unchanged from then on. Its first threshold divides the
-weight of its examples, between two of them: by halves, as in ASTC, or by parts that are drawn from `PARTS`. Cycles are made at
+weight of its examples, between two of them: by halves, or by parts that are drawn from `PARTS`. Cycles are made at
 each sharpness s of a rising schedule, each from the weights that the one before ended at: soft paths let examples change sides,
 sharp ones are those that predictions take. There are several starts; the paper says that its result depends on the start.
 

@@ -16,8 +16,6 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.evaluation.curve import Learner, StagedLearner, tradeoff_curve
 from prunemodels.rivals import (
-    ASTCClassifier,
-    ASTCRegressor,
     BudgetRFClassifier,
     CEGBClassifier,
     CEGBRegressor,
@@ -41,8 +39,6 @@ EXACT: dict[str, Any] = {
     "BudgetRF": BudgetRFClassifier(n_estimators=2, bootstrap=False, splits="all"),
     "CSTC": CSTCClassifier(lam=1e-4, max_cycles=2, **PLAIN),
     "CSTC, numbers": CSTCRegressor(lam=1e-4, max_cycles=2, **PLAIN),
-    "ASTC": ASTCClassifier(**PLAIN),
-    "ASTC, numbers": ASTCRegressor(**PLAIN),
 }
 
 FREE, PRICED = CEGBClassifier(lam=0, **FEW), CEGBRegressor(**FEW)
@@ -50,7 +46,6 @@ DRAWN = [
     BudgetRFClassifier(n_estimators=3),
     BudgetRFClassifier(n_estimators=3, budget=20, vote="mean"),
     CSTCClassifier(lam=1e-4, max_cycles=2, **BOOSTED),
-    ASTCRegressor(**BOOSTED),
 ]
 
 EQUIVALENCE = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
@@ -162,8 +157,8 @@ def test_what_is_not_fitted_says_so(name: str) -> None:
                 list(getattr(model, method)(XI))
 
 
-GM, RF, CEGB, CSTC, ASTC = GreedyMiserClassifier, BudgetRFClassifier, CEGBClassifier, CSTCClassifier, ASTCRegressor
-EVERY = [GM, GreedyMiserRegressor, RF, CEGB, CEGBRegressor, CSTC, ASTC]
+GM, RF, CEGB, CSTC = GreedyMiserClassifier, BudgetRFClassifier, CEGBClassifier, CSTCClassifier
+EVERY = [GM, GreedyMiserRegressor, RF, CEGB, CEGBRegressor, CSTC]
 BAD: list[tuple[Any, dict[str, Any], str]] = [
     *((kind, {"costs": [1, 2]}, "costs has 2 prices, the forest was trained on 4 features") for kind in EVERY),
     *((kind, {"costs": CostItems.plain([1, 2])}, "costs has prices for 2 features") for kind in EVERY),
@@ -211,10 +206,6 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     (CSTC, {"max_cycles": -1}, "max_cycles is -1"),
     (CSTC, {"validation_fraction": 1}, "validation_fraction is 1"),
     (CSTC, {"costs": CostItems.from_items({"l": 1}, [["l"]] * 4, once=["l"])}, "paid once for all"),
-    (ASTC, {"budget": -1}, "budget is -1"),
-    (ASTC, {"budget": [3, 2, 1]}, "that do not fall"),
-    (ASTC, {"budget": [1, 2]}, "3 of them"),
-    (ASTC, {"min_gain": -1}, "min_gain is -1"),
 ]
 
 
@@ -227,7 +218,7 @@ def test_bad_settings_are_refused(kind: Any, settings: dict[str, Any], message: 
     assert not any(hasattr(model, name) for name in ("ensemble_", "forest_", "tree_"))
 
 
-@pytest.mark.parametrize("kind", [GM, CEGB, CSTC, ASTCClassifier])
+@pytest.mark.parametrize("kind", [GM, CEGB, CSTC])
 def test_one_class_and_no_weight_are_refused(kind: Any) -> None:
     """Rows of weight 0 have no class."""
     for weight, y in ((None, np.zeros(len(YI))), ((YI == 1).astype(float), YI)):

@@ -1,4 +1,4 @@
-"""CSTC and ASTC as estimators."""
+"""CSTC as an estimator."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from benchmarks.papers.cstc13_synthetic import QUADRANT_COSTS, four_quadrants
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.rivals.cstc import ASTCClassifier, ASTCRegressor, CSTCClassifier, CSTCRegressor
+from prunemodels.rivals.cstc import CSTCClassifier, CSTCRegressor
 from tests.prunemodels.rivals.cstc.test_finishing import own
 
 SMALL: dict[str, Any] = {"n_weak_learners": 10, "weak_depth": 2, "random_state": 0}
@@ -43,15 +42,6 @@ def test_the_papers_synthetic_data(means: str) -> None:
     assert np.mean((model.predict(X_test) - y_test) ** 2) / y_test.var() < 1e-8
 
 
-def test_the_greedy_tree_on_the_papers_synthetic_data() -> None:
-    """ASTC with 12 to spend on a path finds the same."""
-    X, y = four_quadrants(1000, 0)
-    X_test, y_test = four_quadrants(1000, 1)
-    model = ASTCRegressor(QUADRANT_COSTS, 12, features="identity", random_state=0).fit(X, y)
-    np.testing.assert_array_equal(model.prediction_cost(X_test), 12)
-    assert np.mean((model.predict(X_test) - y_test) ** 2) < 1e-6
-
-
 def test_without_validation_the_training_loss_chooses_the_start() -> None:
     """The kept tree is that of the least loss along hard paths, here the second of two starts and not the first."""
     X, y = load_iris(return_X_y=True)
@@ -64,13 +54,12 @@ def test_without_validation_the_training_loss_chooses_the_start() -> None:
     assert not np.array_equal(both.decision_function(X), alone[1 - best].decision_function(X))
 
 
-@pytest.mark.slow_cases("model0")
-@pytest.mark.parametrize("model", [CSTCClassifier(lam=0.003, **QUICK), ASTCClassifier(budget=8, **SMALL)])
-def test_costs_are_counted_along_the_path(model: Any, cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
+@pytest.mark.slow
+def test_costs_are_counted_along_the_path(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
     """Each row pays the features of the trees that the classifiers on its path use, each once, and each tree's evaluation."""
     X, y = cancer
-    model = clone(model).set_params(costs={n: k % 3 + 1 for k, n in enumerate(X.columns)}, evaluation_cost=0.25)
-    model.fit(X[::2], y[::2])
+    costs = {n: k % 3 + 1 for k, n in enumerate(X.columns)}
+    model = CSTCClassifier(costs, 0.003, evaluation_cost=0.25, **QUICK).fit(X[::2], y[::2])
     rows, uses, expected = X[1::2], model.weak_learners_.uses, []
     for node in model.apply(rows):
         active = np.zeros(uses.shape[0], dtype=bool)
@@ -102,24 +91,11 @@ def test_predictions_need_only_what_was_paid_for(cancer: tuple[pd.DataFrame, NDA
         np.testing.assert_array_equal(model.apply(scrambled), node)
 
 
-def test_levels_have_budgets_of_their_own() -> None:
-    """The signs cost 1 each; a node that its level leaves nothing to buy may spend the whole budget, as nobody else would."""
-    X, y = four_quadrants(500, 0)
-    settings: dict[str, Any] = {"features": "identity", "random_state": 0}
-    model = ASTCRegressor(QUADRANT_COSTS, [1, 2, 12], **settings).fit(X, y)
-    assert model.path_costs_.tolist() == [1, 2, 2, 12, 12, 12, 12]
-    assert ASTCRegressor(QUADRANT_COSTS, 6, **settings).fit(X, y).path_costs_.max() == 2
-    for budget in ([0, 0, 1], 1):
-        root = ASTCRegressor(QUADRANT_COSTS, budget, **settings).fit(X, y)
-        assert root.path_costs_[0] == 1
-        assert np.mean((root.predict(X) - y) ** 2) < 0.5 * y.var()
-
-
 def test_items_are_shared() -> None:
     """One item for all four expensive features: with the signs free, every example pays that item once."""
     items = CostItems.from_items({"label": 10}, [(), (), *[("label",)] * 4])
     X, y = four_quadrants(500, 0)
-    model = ASTCRegressor(items, features="identity", random_state=0).fit(X, y)
+    model = CSTCRegressor(items, lam=0.035, features="identity", random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.prediction_cost(X), 10)
     assert own([1.0]).bill(np.array([True])) == 1
 
@@ -128,20 +104,19 @@ def test_items_are_shared() -> None:
 def test_given_validation_examples_prune(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
     """Labels that no split can help to predict leave the root alone; without validation nothing is pruned."""
     X, y = cancer
-    for kind in (CSTCClassifier, ASTCClassifier):
-        constant = np.full(len(y), "benign")
-        assert kind(**SMALL, validation_fraction=None).fit(X, y).tree_.kept.sum() > 3
-        model = kind(**SMALL).fit(X, y, X_valid=X[y == "benign"], y_valid=constant[y == "benign"])
-        wrong = np.mean(model.predict(X[y == "benign"]) != "benign")
-        assert model.tree_.kept.sum() < 7
-        assert wrong < 0.05
+    constant = np.full(len(y), "benign")
+    assert CSTCClassifier(**SMALL, validation_fraction=None).fit(X, y).tree_.kept.sum() > 3
+    model = CSTCClassifier(**SMALL).fit(X, y, X_valid=X[y == "benign"], y_valid=constant[y == "benign"])
+    wrong = np.mean(model.predict(X[y == "benign"]) != "benign")
+    assert model.tree_.kept.sum() < 7
+    assert wrong < 0.05
 
 
 def test_bad_labels_are_refused() -> None:
     """Unknown validation labels, and labels that do not fit the rows."""
     X, y = four_quadrants(30, 0)
     with pytest.raises(InvalidInputError, match="label 3"):
-        ASTCClassifier().fit(X, np.arange(30) % 3, X_valid=X, y_valid=np.arange(30) % 4)
+        CSTCClassifier().fit(X, np.arange(30) % 3, X_valid=X, y_valid=np.arange(30) % 4)
     with pytest.raises(InvalidInputError, match="label 2"):
         CSTCClassifier().fit(X, np.arange(30) % 2, X_valid=X, y_valid=np.arange(30) % 3)
     with pytest.raises(InvalidInputError, match="y_valid, one label each"):

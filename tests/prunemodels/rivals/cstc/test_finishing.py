@@ -1,4 +1,4 @@
-"""Trained weights become a tree that predicts; weak learners are selected greedily."""
+"""Trained weights become a tree that predicts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prunemodels.rivals.cstc.astc import select
 from prunemodels.rivals.cstc.global_loss import LearnerPrices
 from prunemodels.rivals.cstc.training import (
     ClassifierTree,
@@ -114,113 +113,10 @@ def test_the_cheapest_of_the_best_is_taken() -> None:
         assert cheapest_of_best(errors, np.full(4, 2.0), np.array(costs, dtype=float), no_error) == chosen
 
 
-def choose(
-    train: LearnerOutputs, purchases: LearnerPrices, budget: float = np.inf, before: tuple[int, ...] = (), min_gain: float = 1e-9
-) -> tuple[Any, Any, Any]:
-    """Columns for all examples, and their classifier."""
-    T = train.phi.shape[1]
-    used = np.isin(np.arange(T), before)
-    return select(train, np.arange(len(train.y)), purchases, used, budget, min_gain, np.zeros(T))
-
-
-def orthogonal() -> LearnerOutputs:
-    """Three orthogonal columns of variance 1; y has 4, 2 and 1 of each, so they explain 16, 4 and 1 of its variance."""
-    signs = np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [1, -1, -1]], dtype=float)
-    phi = np.vstack([signs, -signs])
-    return LearnerOutputs(phi, (phi @ [4.0, 2.0, 1.0] + 3)[:, None], np.ones(8))
-
-
 def own(prices: list[float], evaluation: float = 0.0) -> LearnerPrices:
     """Each column needs an item of its own."""
     return LearnerPrices(np.eye(len(prices), dtype=bool), np.array(prices), np.full(len(prices), evaluation))
 
 
-def test_gain_per_cost_decides_the_order() -> None:
-    """16 / 32, 4 / 2 and 1 / 1: the second column is first, then the third, then the dear one."""
-    columns, beta, intercept = choose(orthogonal(), own([32, 2, 1]))
-    assert columns.tolist() == [1, 2, 0]
-    np.testing.assert_allclose(beta[:, 0], [2, 1, 4])
-    assert intercept.tolist() == pytest.approx([3])
-
-
-def test_gains_are_summed_over_classes() -> None:
-    """A column that explains 4 of one output and 3 of another, 25 together, comes before one that explains 16 of one."""
-    base = orthogonal()
-    y = base.phi @ np.array([[0.0, 4.0], [4.0, 3.0], [0.0, 0.0]])
-    columns, beta, _ = choose(LearnerOutputs(base.phi, y, base.weights), own([1, 1, 1]))
-    assert columns.tolist() == [1, 0]
-    np.testing.assert_allclose(beta, [[4, 3], [0, 4]], atol=1e-12)
-
-
 SHARED_ITEM = LearnerPrices(np.array([[True, False], [True, False], [False, True]]), np.array([5.0, 5.0]), np.zeros(3))
 PAID = own([32, 2, 1], evaluation=0.5)
-
-
-@looped(
-    ("purchases", "options", "columns"),
-    [
-        # of 4 to spend, 2 and 1 go to the second and third column; the first, at 32, is never affordable
-        (own([32, 2, 1]), {"budget": 4}, [1, 2]),
-        (own([32, 2, 1]), {"budget": 2.9}, [1]),
-        (own([32, 2, 1]), {"budget": 3}, [1, 2]),
-        (own([32, 2, 1]), {"budget": 0}, []),
-        # used above, column 0 costs no budget and comes first, although at its price the others would be better
-        (PAID, {"budget": 32.5, "before": (0,)}, [0]),
-        (PAID, {"budget": 35, "before": (0,)}, [0, 1]),
-        (own([1, 1, 1], evaluation=0.5), {"before": (2,)}, [2, 0, 1]),  # the weakest of all, but free: first
-        # columns 0 and 1 share an item of price 5: once one is bought, the other is free
-        (SHARED_ITEM, {"budget": 5}, [0, 1]),
-    ],
-)
-def test_what_is_bought_within_a_budget(purchases: LearnerPrices, options: dict[str, Any], columns: list[int]) -> None:
-    """Of the three orthogonal columns, in this order."""
-    assert choose(orthogonal(), purchases, **options)[0].tolist() == columns
-
-
-def test_what_adds_nothing_is_not_bought() -> None:
-    """A copy of a column, a constant, and a rescaled copy, which gains the same but for round-off: the first is taken."""
-    base = orthogonal()
-    train = LearnerOutputs(np.column_stack([base.phi, base.phi[:, 0], np.ones(8)]), base.y, base.weights)
-    assert choose(train, own([1, 1, 1, 1, 0]))[0].tolist() == [0, 1, 2]
-    copies = LearnerOutputs(base.phi[:, [0, 0, 0]] * [1, 1 / 3, 0.7], base.y, np.full(8, 0.1))
-    assert choose(copies, own([1, 1, 1]))[0].tolist() == [0]
-
-
-def test_gains_are_those_of_least_squares() -> None:
-    """On correlated columns every step's choice is the one that least squares on each candidate set gives."""
-    rng = np.random.default_rng(0)
-    phi = rng.normal(size=(80, 5)) @ rng.normal(size=(5, 5))
-    train = LearnerOutputs(phi, (rng.normal(size=80) + phi[:, 0] - phi[:, 3])[:, None], rng.random(80))
-    prices = rng.random(5) + 0.1
-    root = np.sqrt(train.weights / train.weights.sum())
-
-    def left(columns: list[int]) -> float:
-        design = np.column_stack([phi[:, columns], np.ones(80)]) * root[:, None]
-        y = train.y[:, 0] * root
-        return float(((y - design @ np.linalg.lstsq(design, y)[0]) ** 2).sum())
-
-    expected: list[int] = []
-    for _ in range(5):
-        others = [t for t in range(5) if t not in expected]
-        expected.append(max(others, key=lambda t: (left(expected) - left([*expected, t])) / prices[t]))
-    assert choose(train, own(prices.tolist()))[0].tolist() == expected
-
-
-def test_columns_that_are_constant_in_a_node_are_not_used() -> None:
-    """Column 0 is 0.1 + 0.2 or 0.3, which differ by rounding alone, among the node's examples; free of cost, it came first."""
-    base = orthogonal()
-    constant = np.where(np.arange(8) % 2, 0.1 + 0.2, 0.3)
-    phi = np.vstack([np.column_stack([constant, base.phi]), np.full((8, 4), 5.0)])
-    train = LearnerOutputs(phi, np.vstack([base.y, base.y]), np.ones(16))
-    columns, beta, _ = select(train, np.arange(8), own([0, 1, 1, 1]), np.zeros(4, dtype=bool), np.inf, 1e-9, np.zeros(4))
-    assert columns.tolist() == [1, 2, 3]
-    np.testing.assert_allclose(beta[:, 0], [4, 2, 1])
-
-
-def test_small_gains_are_left() -> None:
-    """Gains count as a share over all examples: with half of the examples in the node they halve."""
-    base = orthogonal()
-    assert choose(base, own([1, 1, 1]), min_gain=3.9)[0].tolist() == [0, 1]
-    twice = LearnerOutputs(np.vstack([base.phi] * 2), np.vstack([base.y] * 2), np.ones(16))
-    columns, _, _ = select(twice, np.arange(8), own([1, 1, 1]), np.zeros(3, dtype=bool), np.inf, 3.9, np.zeros(3))
-    assert columns.tolist() == [0]
