@@ -22,7 +22,6 @@ EXTRAS = {
     "openpyxl": "excel",
     "pyarrow": "io",
     "skops": "io",
-    "treelite": "boosting",
     "shtab": "completion",
     "ray": "ray",
     "torch": "rivals",

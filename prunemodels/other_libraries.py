@@ -1,4 +1,4 @@
-"""Forests of other libraries: XGBoost, LightGBM, and all others that treelite reads.
+"""Forests of other libraries: XGBoost, LightGBM, CatBoost.
 
 Averaged forests are pruned as scikit-learn's are (`problem_from_model`, `prunemodels.prune_model`). Boosted ensembles, whose
 trees add up, are pruned by a majoriser of their loss (`prunemodels.prune_boosted`, `boosted_path`).

@@ -62,7 +62,6 @@ NEEDS = {
     "Pyomo": ("pm.solve(problem, lam=0.01, method='pyomo_ip3')", None),
     "a formulation": ("pm.programs.FORMULATIONS", None),
     "column generation": ("pm.solve(problem, lam=0.01, method='dantzig_wolfe_plain')", None),
-    "another library": ("from prunemodels.models.libraries.treelite_models import treelite; treelite()", "boosting"),
 }
 
 

@@ -133,8 +133,6 @@ class SampleLoss:
 
 def loss_of(forest: ModelForest, y: object, n_rows: int) -> SampleLoss:
     """The loss that fits the model's link: squares, log loss, softmax, or one log loss for each class; y has one label a row."""
-    if forest.link == "fractions":
-        raise InvalidInputError("a forest of class fractions has no margins; prune it with problem_from_model")
     if forest.classes is None:
         numbers = class_numbers(None, y, n_rows)
         if forest.link == "identity":

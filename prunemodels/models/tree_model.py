@@ -216,7 +216,7 @@ class TreeModel:
         """The mean loss of a sum of trees, see `prunemodels.models.losses`; NaN for averages of class fractions or
         numbers, and for models whose probabilities are calibrated.
         """
-        if self.forest is None or self.forest.link == "fractions" or (self.decision and self.decision.calibration):
+        if self.forest is None or (self.decision and self.decision.calibration):
             return np.nan
         from prunemodels.models.losses import loss_of
 

@@ -27,7 +27,7 @@ weighted by their cover:
 
 or the plain mean where no leaf has cover. Cover is the leaf's sum of Hessians where the library kept it. Then (4) is, apart from
 penalties, the value that the booster itself would have put there in training, because leaves are Newton steps -G_l / H_l and G
-and H are sums over leaves. Otherwise cover is the number of training rows, or of given rows.
+and H are sums over leaves. Otherwise cover is the number of training rows.
 """
 
 from __future__ import annotations
@@ -160,9 +160,8 @@ class Trees:
     missing_left: NDArray[np.bool_]
     # shape (n, K), in the library's own type. At splits it is what they predict as leaves, where that is known.
     leaf_value: NDArray[np.floating]
-    # float64, shape (n,): sums of Hessians, or else numbers of training rows; None if the model has neither.
+    # float64, shape (n,): sums of Hessians, or else numbers of training rows; None where values of splits are not needed.
     cover: NDArray[np.float64] | None
-    node_id: NDArray[np.int32]  # int32, shape (n,): the node's number in its tree in the library's model
     # the tests of categorical splits, by node; their thresholds mean nothing.
     categories: Mapping[int, CategorySet] = field(default_factory=dict)
 
@@ -223,7 +222,6 @@ def one_tree(
     leaf_value: NDArray[np.floating],
     *,
     cover: NDArray[np.float64] | None = None,
-    node_id: NDArray[np.int32] | None = None,
     categories: Mapping[int, CategorySet] | None = None,
 ) -> Trees:
     """A tree as its library has it: parents before children, a negative left child at leaves, and anything else there."""
@@ -237,9 +235,23 @@ def one_tree(
         np.asarray(missing_left, dtype=np.bool_) & split,
         leaf_value,
         cover,
-        np.arange(n, dtype=np.int32) if node_id is None else node_id,
         categories or {},
     )
+
+
+def level_by_level(
+    left: NDArray[np.integer], right: NDArray[np.integer]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The file's numbers of the root and the nodes below it, parents first, and the children of each in this order; -1: none."""
+    levels, level = [], np.zeros(1, dtype=np.int64)
+    while level.size:
+        levels.append(level)
+        below = np.column_stack([left[level], right[level]]).ravel()
+        level = below[below >= 0].astype(np.int64)
+    order = np.concatenate(levels)
+    place = np.full(len(left) + 1, -1, dtype=np.int64)  # the last one for "no child": -1
+    place[order] = np.arange(order.size)
+    return order, place[left[order]], place[right[order]]
 
 
 def joined(trees: Sequence[Trees]) -> Trees:
@@ -255,7 +267,7 @@ def joined(trees: Sequence[Trees]) -> Trees:
         children = [getattr(tree, name) for tree in trees]
         return np.concatenate([np.where(c >= 0, c + first, -1) for c, first in zip(children, start[:-1], strict=True)])
 
-    names = ("feature", "threshold", "missing_left", "leaf_value", "node_id")
+    names = ("feature", "threshold", "missing_left", "leaf_value")
     cover = together("cover") if all(tree.cover is not None for tree in trees) else None
     left, right = shifted("left").astype(np.int32), shifted("right").astype(np.int32)
     categories = {

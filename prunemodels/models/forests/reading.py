@@ -48,7 +48,7 @@ TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
 GRADIENT_BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)
 HIST_GRADIENT_BOOSTING = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 
-OTHER_LIBRARIES = ("xgboost", "lightgbm", "catboost", "treelite")
+OTHER_LIBRARIES = ("xgboost", "lightgbm", "catboost")
 """Packages whose models `prunemodels.other_libraries` reads."""
 
 REFUSED = {

@@ -2,8 +2,7 @@
 
 The model text has a head, one block of ``key=value`` lines for each tree, and a tail. Splits are numbered 0, 1, ..., leaves -1,
 -2, ...; a split's ``decision_type`` has bits: 1 categorical, 2 missing values go left, and in the third and fourth what is
-missing. Data and thresholds are doubles, ``x <= t``. treelite keeps one bit for missing values, so the text says where a NaN
-goes:
+missing. Data and thresholds are doubles, ``x <= t``. A NaN goes:
 
     if nothing counts as missing, a NaN counts as 0: left if 0 <= t;
     if zeros count as missing, zeros and NaNs go by the split's default;                              (1)
@@ -25,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
-from prunemodels.models.libraries.model_forest import ModelForest, remaining
-from prunemodels.models.libraries.treelite_models import forest_of, treelite
-from prunemodels.models.trees import counterparts
+from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees, link_of, remaining
+from prunemodels.models.response import Link
+from prunemodels.models.trees import CategorySet, Trees, counterparts, joined, level_by_level, one_tree
 from prunemodels.models.user_columns import UserColumns
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2
@@ -69,6 +68,10 @@ class ModelText:
         head = [sizes if line.startswith("tree_sizes=") else line for line in self.head]
         return "\n".join(head) + "\n" + "".join(blocks) + "\n".join(self.tail)
 
+    def of(self, key: str, missing: str = "") -> str:
+        """A value of the head."""
+        return next((line.removeprefix(f"{key}=") for line in self.head if line.startswith(f"{key}=")), missing)
+
 
 def numbers(tree: dict[str, str], key: str) -> NDArray[np.float64]:
     """One of the block's arrays; empty if it is absent."""
@@ -85,36 +88,86 @@ PANDAS, INFOS = "pandas_categorical:", "feature_infos="
 """How the lines begin that hold the categories of a table's columns, and the range or the categories of each feature."""
 
 
+NUMBERS = ("regression", "regression_l1", "huber", "fair", "quantile", "mape")
+LINKS: dict[str, Link] = {
+    "binary": "sigmoid",
+    "cross_entropy": "sigmoid",
+    "multiclass": "softmax",
+    "multiclassova": "one_vs_rest",
+    **dict.fromkeys(NUMBERS, "identity"),
+}
+"""How margins become predictions, by the objective; a model of a user's own objective names none, and predicts numbers."""
+
+
 def read_lightgbm(model: Any) -> ModelForest:
     """Read a ``Booster`` or any of the scikit-learn estimators of LightGBM, up to its best iteration."""
     booster = lightgbm_booster(model)
     text = ModelText.parse(booster.model_to_string())
     text.refuse_linear_leaves()
-    names = tuple(booster.feature_name())
-    forest = forest_of(
-        treelite().frontend.from_lightgbm(_without_names(booster, text, names)),
-        classes=getattr(model, "classes_", None),
+    names, (objective, *more) = tuple(booster.feature_name()), text.of("objective", "regression").split()
+    link = link_of(f"{objective} sqrt" if "sqrt" in more else objective, LINKS)
+    n_outputs, trees = int(text.of("num_class")), _trees(text)
+    output, mean = np.arange(len(text.trees), dtype=np.int32) % n_outputs, "average_output" in text.head
+    share = 1.0 / np.bincount(output, minlength=n_outputs) if mean else np.ones(n_outputs)
+    forest = forest_from_trees(
+        trees,
+        n_features=int(text.of("max_feature_idx")) + 1,
         feature_names=None if names == tuple(f"Column_{f}" for f in range(len(names))) else names,
+        classes=None if link == "identity" else getattr(model, "classes_", np.arange(max(2, n_outputs))),
+        output=output,
+        scale=share[output],
+        base=np.zeros(n_outputs),
+        link=link,
         source=model,
+        sharpness=next((float(word.removeprefix("sigmoid:")) for word in more if word.startswith("sigmoid:")), 1.0),
+        averaged=mean,
     )
     files = [counterparts(forest.ensemble, t, *children(tree)) for t, tree in enumerate(text.trees)]
     missing_left, zero_missing = _missing(forest, text, files)
-    weight = _leaf_weights(forest, text, files)
-    if weight is not None:
-        forest = forest.with_cover(weight)
     ensemble = replace(forest.ensemble, missing_left=missing_left)
     zero_missing = zero_missing[: forest.n_columns]
     return replace(forest, ensemble=ensemble, zero_missing=zero_missing, zero_near=True, codes=_codes(text))
 
 
-def _without_names(booster: Any, text: ModelText, names: tuple[str, ...]) -> Any:
-    """The booster for treelite, which takes each line that begins with ``Tree=`` for a tree, also a feature's importance."""
-    if not any(name.startswith("Tree=") for name in names):
-        return booster
-    numbered = "feature_names=" + " ".join(f"Column_{f}" for f in range(len(names)))
-    head = [numbered if line.startswith("feature_names=") else line for line in text.head]
-    tail = _with_importances(text.tail, np.zeros(len(names), dtype=np.int64), list(names))
-    return type(booster)(model_str=ModelText(tuple(head), text.trees, tail).write())
+def _trees(text: ModelText) -> Trees:
+    """The trees of the text; splits stand before leaves in the order that `level_by_level` reads."""
+    return joined([_tree(tree) for tree in text.trees])
+
+
+def _tree(tree: dict[str, str]) -> Trees:
+    left_child, right_child = children(tree)
+    n_splits, value = left_child.size, numbers(tree, "leaf_value")
+    below = [np.concatenate([np.where(c >= 0, c, n_splits + ~c), np.full(value.size, -1)]) for c in (left_child, right_child)]
+    order, left, right = level_by_level(*below)
+    split = left >= 0
+    place, at = np.where(split, order, 0), np.where(split, 0, order - n_splits)  # in the arrays of splits, in those of leaves
+
+    def of(key: str) -> NDArray[np.float64]:
+        return np.where(split, numbers(tree, key)[place], 0) if n_splits else np.zeros(order.size)
+
+    feature, threshold = of("split_feature").astype(np.int64), of("threshold")
+    categorical = split & (of("decision_type").astype(np.int64) & CATEGORICAL > 0)
+    stored = next((found for key in ("leaf_weight", "leaf_count") if (found := numbers(tree, key)).size), np.zeros(value.size))
+    return one_tree(
+        left,
+        right,
+        feature,
+        np.where(categorical, 0.0, threshold),
+        np.zeros(order.size, dtype=bool),
+        np.where(split, 0.0, value[at])[:, None],
+        cover=np.where(split, 0.0, stored[at]),
+        categories={
+            h: CategorySet(int(feature[h]), _listed(tree, int(threshold[h])), True, None, False)
+            for h in np.flatnonzero(categorical).tolist()
+        },
+    )
+
+
+def _listed(tree: dict[str, str], k: int) -> frozenset[int]:
+    """The categories that go left at the k-th categorical split: bits of words of 32."""
+    ends, words = (numbers(tree, key).astype(np.int64).tolist() for key in ("cat_boundaries", "cat_threshold"))
+    own = words[ends[k] : ends[k + 1]]
+    return frozenset(32 * j + bit for j, word in enumerate(own) for bit in range(32) if word >> bit & 1)
 
 
 def _codes(text: ModelText) -> UserColumns:
@@ -183,22 +236,6 @@ def lightgbm_booster(model: Any) -> Any:
     if not model.__sklearn_is_fitted__():
         raise NotFittedForestError.of(model)
     return model.booster_
-
-
-def _leaf_weights(forest: ModelForest, text: ModelText, files: list[NDArray[np.int64]]) -> NDArray[np.float64] | None:
-    """Sums of Hessians in the leaves, which treelite leaves out; None if the text does too."""
-    ensemble = forest.ensemble
-    weight = np.zeros(ensemble.n_nodes)
-    for t, (tree, file) in enumerate(zip(text.trees, files, strict=True)):
-        own = np.arange(ensemble.tree_start[t], ensemble.tree_start[t + 1])
-        if own.size == 1:
-            continue
-        stored = numbers(tree, "leaf_weight")
-        if not stored.size:
-            return None
-        leaf = ~ensemble.is_split[own]
-        weight[own[leaf]] = stored[~file[leaf]]
-    return weight
 
 
 def _missing(forest: ModelForest, text: ModelText, files: list[NDArray[np.int64]]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

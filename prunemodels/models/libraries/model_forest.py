@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError
+from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import as_rows, leaves_of, n_examples, route
+from formulations.instance.routing import as_rows, leaves_of, n_examples
 from formulations.sparse_arrays import dense_array, without_duplicates
 from prunemodels.models.columns import TracedColumns, trace_pipeline
 from prunemodels.models.costs import Costs, column_items, cost_items, features_named_in
 from prunemodels.models.forests.reading import check_columns
-from prunemodels.models.response import Link, Response, SecondClass, TwoClassRule, average_response, merged
+from prunemodels.models.response import Link, Response, SecondClass, TwoClassRule, merged
 from prunemodels.models.trees import CategorySet, Cells, Trees, cast_rows, mean_of_leaves
 from prunemodels.models.user_columns import UserColumns
 
@@ -40,10 +40,9 @@ class ModelForest:
     Parameters
     ----------
     ensemble
-        the trees; ``value``, shape (n, 1), is what a node would add to the margin as a leaf: ``scale * leaf_value``. For forests
-        with a vector in each leaf (``link="fractions"``) it holds class fractions, shape (n, K).
+        the trees; ``value``, shape (n, 1), is what a node would add to the margin as a leaf: ``scale * leaf_value``.
     leaf_value
-        shape (n, 1) or (n, K): the same without the scale, in the model's own floating-point type, as an exported leaf holds it.
+        shape (n, 1): the same without the scale, in the model's own floating-point type, as an exported leaf holds it.
     classes
         the labels, in the order of the outputs (two for one output); None for regression.
     output
@@ -53,15 +52,13 @@ class ModelForest:
     base
         float64, shape (number of outputs,): see (1).
     link
-        how margins become predictions; ``"fractions"``: the mean of the trees' class fractions.
+        how margins become predictions.
     sharpness
         alpha of the sigmoid ``1 / (1 + exp(-alpha * margin))``.
     averaged
         whether an output is a mean of trees that each predict it, rather than a sum of corrections: a forest, not boosting.
     source
         the model itself (not a copy), for `to_model`.
-    node_id
-        int32, shape (n,): the node's number in its tree in treelite's model.
     cells
         for thresholds that are doubles: see `Cells`; None where the library casts data to float32.
     missing
@@ -86,8 +83,6 @@ class ModelForest:
         none.
     decision
         the probability from which on the model itself predicts the second of two classes; None: the likelier class.
-    weighed
-        whether it is known how much each leaf weighs in what a collapsed split predicts.
 
     Examples
     --------
@@ -110,7 +105,6 @@ class ModelForest:
     sharpness: float
     averaged: bool
     source: Any
-    node_id: NDArray[np.int32]
     cells: Mapping[int, Cells] | None = None
     missing: float = np.nan
     zero_missing: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
@@ -122,7 +116,6 @@ class ModelForest:
     absent_missing: bool = False
     pipeline: Any = None
     decision: TwoClassRule | None = None
-    weighed: bool = True
 
     @cached_property
     def made(self) -> TracedColumns | None:
@@ -189,19 +182,6 @@ class ModelForest:
     def n_outputs(self) -> int:
         """Number of margins of a row: 1 for regression and two classes."""
         return int(self.base.shape[0])
-
-    @checked
-    def with_cover(self, cover: NDArray[np.float64]) -> ModelForest:
-        """The forest whose collapsed splits predict the mean of their leaves, weighted by `cover`, shape (n,), of the leaves."""
-        ensemble = self.ensemble
-        leaf_value = mean_of_leaves(ensemble.left, ensemble.right, self.leaf_value, cover)
-        value = leaf_value.astype(np.float64) * self.scale[ensemble.tree_of, None]
-        return replace(self, leaf_value=leaf_value, ensemble=replace(ensemble, value=value), weighed=True)
-
-    @checked
-    def weighed_by(self, X: Any) -> ModelForest:
-        """The forest whose leaves weigh as many of the examples X, shape (N, n_columns), as they hold, see `with_cover`."""
-        return self.with_cover(route(self.ensemble, self.rows(X, "cover")).counts().astype(np.float64))
 
     @checked
     def with_values(self, value: NDArray[np.float64]) -> ModelForest:
@@ -282,7 +262,7 @@ class ModelForest:
 
     @checked
     def margins(self, rows: NDArray[np.float32], kept: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """(1) in float64, shape (N, n_outputs); class fractions for ``link="fractions"``.
+        """(1) in float64, shape (N, n_outputs).
 
         Parameters
         ----------
@@ -296,10 +276,7 @@ class ModelForest:
         leaves = ends[leaves_of(ensemble, rows)]
         margins = np.tile(self.base, (rows.shape[0], 1))
         for t in range(ensemble.n_trees):
-            if self.link == "fractions":
-                margins += ensemble.value[leaves[t]] / ensemble.n_trees
-            else:
-                margins[:, self.output[t]] += ensemble.value[leaves[t], 0]
+            margins[:, self.output[t]] += ensemble.value[leaves[t], 0]
         return margins
 
     @checked
@@ -311,8 +288,6 @@ class ModelForest:
     def response(self, decision: TwoClassRule | None = None) -> Response:
         """How sums of the trees' values become predictions; `decision` is what a wrapper around the model changes."""
         ensemble, decision = self.ensemble, merged(self.decision, decision)
-        if self.link == "fractions":
-            return average_response(ensemble, decision)
         value = np.zeros((ensemble.n_nodes, self.n_outputs))
         value[np.arange(ensemble.n_nodes), self.output[ensemble.tree_of]] = ensemble.value[:, 0]
         dtype = self.leaf_value.dtype
@@ -321,6 +296,16 @@ class ModelForest:
     def __repr__(self) -> str:
         kind = "averaged" if self.averaged else "boosted"
         return f"ModelForest({self.ensemble!r}, {kind}, {self.n_outputs} output{'s' * (self.n_outputs > 1)}, {self.link})"
+
+
+def link_of(objective: str, links: Mapping[str, Link]) -> Link:
+    """How a library turns margins into predictions; refuses objectives without a loss of bounded curvature."""
+    if objective not in links:
+        raise UnsupportedModelError(
+            f"a model that was trained for {objective!r} cannot be pruned; what can be: squared error, log loss of two or more "
+            "classes with one tree a class"
+        )
+    return links[objective]
 
 
 def forest_from_trees(
@@ -341,19 +326,18 @@ def forest_from_trees(
 
     Thresholds that are doubles are compared with doubles, or with float32. `other` are further fields of `ModelForest`.
     """
-    labels = classes if link == "fractions" else None
     names = feature_names
     trees, made = trees.with_columns(n_features)
     if made and names is not None:
         names = (*names, *(f"categories {k} of {names[test.feature]}" for k, test in enumerate(made)))
     cells = trees.cells() if compares_doubles else None
-    ensemble = trees.ensemble(n_features + len(made), labels, names, cells)
-    given: dict[str, Any] = {"sharpness": 1.0, "averaged": False, "category_columns": made, **other}
-    forest = ModelForest(
-        ensemble, trees.leaf_value, classes, output, scale, base, link, source=source, node_id=trees.node_id, cells=cells, **given
-    )
+    ensemble = trees.ensemble(n_features + len(made), None, names, cells)
     cover = np.zeros(ensemble.n_nodes) if trees.cover is None else trees.cover
-    return replace(forest.with_cover(cover), weighed=trees.cover is not None)
+    leaf_value = mean_of_leaves(ensemble.left, ensemble.right, trees.leaf_value, cover)
+    value = leaf_value.astype(np.float64) * scale[ensemble.tree_of, None]
+    given: dict[str, Any] = {"sharpness": 1.0, "averaged": False, "category_columns": made, **other}
+    whole = replace(ensemble, value=value)
+    return ModelForest(whole, leaf_value, classes, output, scale, base, link, source=source, cells=cells, **given)
 
 
 def pruned_ends(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -400,7 +384,6 @@ def pruned_part(forest: ModelForest, kept: NDArray[np.bool_], trees: int) -> tup
         leaf_value=forest.leaf_value[nodes],
         output=forest.output[:trees],
         scale=forest.scale[:trees],
-        node_id=forest.node_id[nodes],
         source=None,
     )
     return part, nodes

@@ -1,11 +1,11 @@
-"""Turn a boosted model, or any model that treelite reads, into a `ModelForest`, and back; averaged ones as pruning problems.
+"""Turn a model of another library into a `ModelForest`, and back; averaged ones as pruning problems.
 
-An averaged forest predicts the mean of what its trees predict, each on its own: u_t(x) = base + T * (what t adds), or a vector of
-class fractions. The error of (OBJ) is the mean over the trees of a loss of u_t:
+An averaged forest predicts the mean of what its trees predict, each on its own: u_t(x) = base + T * (what t adds). The
+error of (OBJ) is the mean over the trees of a loss of u_t:
 
     squares     (y - u_t)^2                       numbers                                             (1)
     log loss    log(1 + exp(a u_t)) - y a u_t     two classes, margins                                (2)
-    zero-one    whether u_t's class is wrong      two classes, margins; class fractions               (3)
+    zero-one    whether u_t's class is wrong      two classes, margins                                (3)
 
 (1) and (2) are convex, so by Jensen's inequality the forest's own loss is at most the trees' mean: the objective bounds the loss
 of the forest. (3) is the error that `problem_from_forest` minimises for scikit-learn's forests.
@@ -44,23 +44,18 @@ from prunemodels.models.libraries.sklearn_models import (
     write_gradient_boosting,
     write_hist_gradient_boosting,
 )
-from prunemodels.models.libraries.treelite_models import forest_of, treelite, write_treelite
 from prunemodels.models.libraries.xgboost_models import read_xgboost, write_xgboost
 from prunemodels.models.user_columns import pandas_of
 
 
-def read_model(model: Any, *, cover: Any = None, like: Any = None) -> ModelForest:
+def read_model(model: Any, *, like: Any = None) -> ModelForest:
     """The trees of a boosted model, or of another library's forest, as arrays.
 
     Parameters
     ----------
     model
-        fitted: scikit-learn's GradientBoosting* and HistGradientBoosting*, a ``Booster`` or estimator of XGBoost or LightGBM, a
-        model of CatBoost, which cannot be written back, or a ``treelite.Model``, with which the forests of other libraries are
-        read (``treelite.frontend.load_...``). Or a fitted ``Pipeline`` that ends with one. It is not changed.
-    cover
-        examples, shape (N, n_features), for models that do not say how many training rows were in their leaves: a collapsed split
-        predicts the mean of its leaves, weighted by the number of these examples in each.
+        fitted: scikit-learn's GradientBoosting* and HistGradientBoosting*, a ``Booster`` or estimator of XGBoost or LightGBM, or
+        a model of CatBoost, which cannot be written back. Or a fitted ``Pipeline`` that ends with one. It is not changed.
     like
         a table whose columns have the types that they had in training. LightGBM keeps the categories of a table and not their
         columns; where values come without types, from a file or a supplier, several columns may be meant, and the table decides.
@@ -77,8 +72,6 @@ def read_model(model: Any, *, cover: Any = None, like: Any = None) -> ModelFores
         bounded curvature (counts, ranking, hinge); the message names it, and the tree and node if there is one.
     NotFittedForestError
         for an estimator that was not fitted.
-    ImportError
-        if treelite is not installed.
 
     Examples
     --------
@@ -90,17 +83,10 @@ def read_model(model: Any, *, cover: Any = None, like: Any = None) -> ModelFores
     Ensemble(10 trees, 30 splits, 10 features, regression)
     """
     if isinstance(model, Pipeline):
-        return replace(read_model(final_step(model), cover=cover, like=like), pipeline=model)
+        return replace(read_model(final_step(model), like=like), pipeline=model)
     forest = _read(model)
     if like is not None and forest.codes is not None:
         forest = replace(forest, codes=forest.codes.like(pandas_of(like)))
-    if cover is not None:
-        return forest.weighed_by(cover)
-    if not forest.weighed:
-        raise UnsupportedModelError(
-            "the model holds neither sums of Hessians nor numbers of training rows, so what a collapsed split predicts is open; "
-            "give examples to weigh its leaves by: read_model(model, cover=X)"
-        )
     return forest
 
 
@@ -114,11 +100,9 @@ def _read(model: Any) -> ModelForest:
         return read_gradient_boosting(model)
     if isinstance(model, HIST_GRADIENT_BOOSTING):
         return read_hist_gradient_boosting(model)
-    if library == "treelite" and isinstance(model, treelite().Model):
-        return forest_of(model)
     raise UnsupportedModelError(
-        f"{type(model).__name__} is not a boosted model of scikit-learn, XGBoost, LightGBM or CatBoost, nor a treelite.Model; "
-        "forests of scikit-learn go to problem_from_forest, others through treelite.frontend"
+        f"{type(model).__name__} is not a boosted model of scikit-learn, XGBoost, LightGBM or CatBoost; "
+        "forests of scikit-learn go to problem_from_forest"
     )
 
 
@@ -132,10 +116,8 @@ def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
     if forest.source is None:
         raise UnsupportedModelError("these trees were grown here, there is no library's model to prune; `predict` works without")
     writers = {"xgboost": write_xgboost, "lightgbm": write_lightgbm}
-    writer = writers.get(library_of(forest.source), write_treelite)
-    if isinstance(forest.source, GRADIENT_BOOSTING + HIST_GRADIENT_BOOSTING):
-        by_rounds = isinstance(forest.source, GRADIENT_BOOSTING)
-        writer = write_gradient_boosting if by_rounds else write_hist_gradient_boosting
+    by_rounds = isinstance(forest.source, GRADIENT_BOOSTING)
+    writer = writers.get(library_of(forest.source), write_gradient_boosting if by_rounds else write_hist_gradient_boosting)
     pruned = writer(forest, kept)
     return pruned if forest.pipeline is None else copy.deepcopy(forest.pipeline, {id(forest.source): pruned})
 
@@ -145,7 +127,6 @@ TreeLoss = Literal["squares", "log_loss", "zero_one"]
 LOSSES: dict[str, tuple[TreeLoss, ...]] = {
     "identity": ("squares",),
     "sigmoid": ("log_loss", "zero_one"),
-    "fractions": ("zero_one",),
 }
 """The losses of each link, the default first."""
 
@@ -166,14 +147,14 @@ def problem_from_model(
     Parameters
     ----------
     model
-        an averaged forest that `read_model` reads: XGBRF*, LightGBM's ``boosting_type="rf"``, a ``treelite.Model`` that averages;
-        or a fitted ``Pipeline`` that ends with one.
+        an averaged forest that `read_model` reads: XGBRF*, LightGBM's ``boosting_type="rf"``; or a
+        fitted ``Pipeline`` that ends with one.
     X
         the cost sample, as in `problem_from_forest`.
     errors
         labelled examples; they are needed because other libraries do not record which rows a tree was grown on.
     tree_loss
-        (1), (2) or (3); default: squares for numbers, log loss for margins, zero-one for class fractions.
+        (1), (2) or (3); default: squares for numbers, log loss for margins.
     costs, sample_weight, evaluation_cost
         as in `problem_from_forest`.
 
@@ -265,8 +246,6 @@ def _own_predictions(forest: ModelForest) -> Any:
     if not forest.averaged or forest.link not in LOSSES:
         why = "its trees add up" if not forest.averaged else "each of its trees speaks for one class only"
         raise UnsupportedModelError(f"the model is not a mean of trees that predict on their own: {why}; use prune_boosted")
-    if forest.link == "fractions":
-        return forest.ensemble
     return replace(forest.ensemble, value=forest.base + forest.ensemble.n_trees * forest.ensemble.value)
 
 

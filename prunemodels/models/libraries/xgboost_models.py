@@ -10,16 +10,15 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
-from prunemodels.models.libraries.model_forest import ModelForest, remaining
-from prunemodels.models.libraries.treelite_models import forest_of, treelite
-from prunemodels.models.trees import counterparts
+from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees, link_of, remaining
+from prunemodels.models.response import Link
+from prunemodels.models.trees import CategorySet, Trees, before, counterparts, joined, level_by_level, one_tree
 from prunemodels.models.user_columns import UserColumns
 
 NO_PARENT = 2147483647
@@ -39,57 +38,98 @@ PER_NODE = (
 )
 
 
+NUMBERS = ("squarederror", "squaredlogerror", "pseudohubererror", "absoluteerror", "quantileerror")
+LINKS: dict[str, Link] = {
+    "binary:logistic": "sigmoid",
+    "reg:logistic": "sigmoid",
+    "multi:softmax": "softmax",
+    "multi:softprob": "softmax",
+    **dict.fromkeys((f"reg:{name}" for name in NUMBERS), "identity"),
+}
+"""How margins become predictions, by the objective."""
+
+CATEGORICAL = 1
+"""The type of a split by categories."""
+
+
 def read_xgboost(model: Any) -> ModelForest:
     """Read a ``Booster`` or estimator of XGBoost; after early stopping, the trees that it predicts with."""
     booster = _booster(model)
-    learner = json.loads(booster.save_config())["learner"]
+    document = document_of(booster)
+    learner = document["learner"]
     check_has_trees(learner["gradient_booster"]["name"])
-    if learner["objective"]["name"] == "binary:logitraw":
+    objective = learner["objective"]["name"]
+    if objective == "binary:logitraw":
         raise UnsupportedModelError(
             "the model was trained with objective='binary:logitraw': it predicts margins, and XGBoost's classifier cuts them at "
             "0.5, which is no even chance; train with binary:logistic, whose trees are the same"
         )
-    names = booster.feature_names
-    forest = forest_of(
-        _through_treelite(booster),
-        averaged=booster.num_boosted_rounds() == 1,
-        classes=getattr(model, "classes_", None),
-        feature_names=None if names is None else tuple(names),
-        source=model,
-    )
+    params, names = learner["learner_model_param"], booster.feature_names
+    if int(params.get("num_target", 1)) > 1:
+        raise UnsupportedModelError(f"the model predicts {params['num_target']} targets at once; train one model for each")
+    link, n_outputs, trees = link_of(objective, LINKS), max(1, int(params["num_class"])), _trees(document)
+    labels = None if objective.startswith("reg:") else getattr(model, "classes_", np.arange(max(2, n_outputs)))
     missing = getattr(model, "missing", None)
-    marker = np.nan if missing is None else float(missing)
-    return replace(forest, base=_start(booster, forest), missing=marker, codes=_codes(booster), absent_missing=True)
+    return forest_from_trees(
+        trees,
+        n_features=int(params["num_feature"]),
+        feature_names=None if names is None else tuple(names),
+        classes=labels,
+        output=np.array(trees_in(document)["tree_info"], dtype=np.int32),
+        scale=np.ones(len(trees.tree_start) - 1),
+        base=_start(params["base_score"], link, n_outputs),
+        link=link,
+        source=model,
+        averaged=booster.num_boosted_rounds() == 1,
+        missing=np.nan if missing is None else float(missing),
+        codes=_codes(booster),
+        absent_missing=True,
+    )
 
 
-def _start(booster: Any, forest: ModelForest) -> NDArray[np.float64]:
+def _start(stored: str, link: Link, n_outputs: int) -> NDArray[np.float64]:
     """The margins before the first tree, as XGBoost rounds them: of two classes, the file holds a probability."""
-    if forest.link != "sigmoid":
-        return forest.base
-    stored = json.loads(json.loads(booster.save_config())["learner"]["learner_model_param"]["base_score"])
-    probability = np.float32(np.ravel(stored)[0])
-    with np.errstate(all="ignore"):
-        start = np.array([-np.log(np.float32(1) / probability - np.float32(1))], dtype=np.float64)
-    return start if np.allclose(start, forest.base, atol=1e-5) else forest.base
+    score = np.ravel(json.loads(stored))
+    if link == "sigmoid":
+        with np.errstate(all="ignore"):
+            return np.array([-np.log(np.float32(1) / np.float32(score[0]) - np.float32(1))], dtype=np.float64)
+    return np.broadcast_to(score.astype(np.float32), n_outputs).astype(np.float64)
 
 
-def _through_treelite(booster: Any) -> Any:
-    """The booster as treelite reads it, without the names of categories; if it cannot, the error has treelite's reason."""
-    package = treelite()
-    try:
-        return package.frontend.from_xgboost(_without_names_of_categories(booster))
-    except package.TreeliteError as error:
-        raise UnsupportedModelError(f"treelite cannot read the booster: {error}") from error
+def _weights(document: dict[str, Any]) -> list[float]:
+    """What dart multiplies each tree by."""
+    model = trees_in(document)
+    found = model.get("weight_drop") or document["learner"]["gradient_booster"].get("weight_drop")  # from 3.4 on; before
+    return found or [1.0] * len(model["trees"])
 
 
-def _without_names_of_categories(booster: Any) -> Any:
-    if "c" not in (booster.feature_types or []):
-        return booster
-    document = document_of(booster)
-    trees_in(document)["cats"] = {"enc": [], "feature_segments": [], "sorted_idx": []}
-    plain = type(booster)()
-    load_document(plain, document)
-    return plain
+def _trees(document: dict[str, Any]) -> Trees:
+    """The trees of a model file."""
+    pairs = zip(trees_in(document)["trees"], _weights(document), strict=True)
+    return joined([_tree(tree, weight) for tree, weight in pairs])
+
+
+def _tree(tree: dict[str, Any], weight: float) -> Trees:
+    if int(tree["tree_param"]["size_leaf_vector"]) > 1:
+        raise UnsupportedModelError("the trees have a vector in each leaf; train with multi_strategy='one_output_per_tree'")
+    order, left, right = level_by_level(*(np.array(tree[f"{side}_children"]) for side in ("left", "right")))
+    condition = np.array(tree["split_conditions"], dtype=np.float32)[order]
+    feature, missing_left, kind = (np.array(tree[name])[order] for name in ("split_indices", "default_left", "split_type"))
+    split, listed = left >= 0, _listed(tree)
+    categorical = split & (kind == CATEGORICAL)
+    return one_tree(
+        left,
+        right,
+        feature,
+        np.where(categorical, np.float32(0), before(condition)),
+        missing_left != 0,
+        np.where(split, np.float32(0), condition * np.float32(weight))[:, None],
+        cover=np.array(tree["sum_hessian"], dtype=np.float32)[order].astype(np.float64),
+        categories={
+            h: CategorySet(int(feature[h]), frozenset(listed[int(order[h])]), False, None, bool(missing_left[h]))
+            for h in np.flatnonzero(categorical).tolist()
+        },
+    )
 
 
 def check_has_trees(kind: str) -> None:
@@ -159,10 +199,9 @@ def write_xgboost(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
     """A copy of the model that keeps these splits; the library predicts with it and saves it like any other."""
     document = document_of(_booster(forest.source))
     model = trees_in(document)
-    weight = model.get("weight_drop") or document["learner"]["gradient_booster"].get("weight_drop")  # from 3.4 on; before
     stays = remaining(forest.ensemble, kept)
-    for t, tree in enumerate(model["trees"]):
-        _prune_tree(tree, forest, t, kept, stays, weight[t] if weight else 1.0)
+    for t, (tree, weight) in enumerate(zip(model["trees"], _weights(document), strict=True)):
+        _prune_tree(tree, forest, t, kept, stays, weight)
     pruned = copy.deepcopy(forest.source)
     load_document(xgboost_booster(pruned), document)
     return pruned
@@ -196,12 +235,17 @@ def _prune_tree(
     tree["tree_param"] |= {"num_nodes": str(stays.size), "num_deleted": "0"}
 
 
+def _listed(tree: dict[str, Any]) -> dict[int, list[int]]:
+    """The categories that go right, by the file's number of the split."""
+    ends = zip(*(tree.get(f"categories_{name}", []) for name in ("nodes", "segments", "sizes")), strict=True)
+    return {node: tree["categories"][first : first + size] for node, first, size in ends}
+
+
 def _keep_categories(tree: dict[str, Any], splits: list[int], ids: list[int]) -> None:
     """Keep the categories of the splits that stay; `ids` are the file's numbers of the nodes that stay, in their new order."""
     if "categories" not in tree:
         return
-    ends = zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True)
-    listed = {node: tree["categories"][first : first + size] for node, first, size in ends}
+    listed = _listed(tree)
     place = {j: k for k, j in enumerate(ids)}
     stays = sorted((place[j], listed[j]) for j in splits if j in listed)
     sizes = [len(categories) for _, categories in stays]

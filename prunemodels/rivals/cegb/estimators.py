@@ -46,7 +46,6 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, rows_to_predict
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model
-from prunemodels.models.libraries.treelite_models import treelite
 from prunemodels.models.losses import SQUARED_ERROR, classification_loss
 from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins, Prices
 from prunemodels.rivals.cegb.own_engine import Engine, Growth, Settings, boost
@@ -333,13 +332,11 @@ def _check(prices: Prices, settings: Settings, weight: NDArray[np.float64]) -> N
 
 
 def _lightgbm() -> Any:
-    """The lightgbm package. treelite, which reads its models, is imported as well, before anything is trained."""
+    """The lightgbm package."""
     try:
         import lightgbm
     except ImportError as error:
         raise ImportError(
-            'engine="lightgbm" needs LightGBM; install it with: python -m pip install lightgbm "prunemodels[boosting]", '
-            'or give engine="own"'
+            'engine="lightgbm" needs LightGBM; install it with: python -m pip install lightgbm, or give engine="own"'
         ) from error
-    treelite()
     return lightgbm

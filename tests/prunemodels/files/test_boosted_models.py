@@ -248,7 +248,7 @@ def lightgbm_with_three_leaves(names: Sequence[str] = ("a", "b")) -> Any:
 
 
 def test_a_feature_may_be_called_like_a_tree(tmp_path: Path) -> None:
-    """Its importance stands behind the trees as "Tree=0=5": we and treelite took that line for a tree."""
+    """Its importance stands behind the trees as "Tree=0=5", a line that is no tree."""
     model = lightgbm_with_three_leaves(("Tree=0", "b"))
     pm.save_forest(model, tmp_path / "model.txt")
     forest = read_model(pm.load_forest(tmp_path / "model.txt"))

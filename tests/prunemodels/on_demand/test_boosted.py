@@ -33,7 +33,7 @@ from tests.prunemodels.models.libraries.models import (
 from tests.prunemodels.on_demand.cases import Spy
 
 COSTS = [1, 2, 3, 4, 0, 2.5]
-LIBRARIES = ("xgboost", "lightgbm", "sklearn", "treelite")
+LIBRARIES = ("xgboost", "lightgbm", "sklearn")
 
 
 def library_answers(model: Any, X: Any) -> np.ndarray:

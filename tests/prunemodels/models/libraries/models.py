@@ -9,7 +9,6 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-import treelite
 import xgboost
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
@@ -19,8 +18,6 @@ from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
 )
 
 from formulations import Ensemble
@@ -46,8 +43,6 @@ LETTERS = np.array(["no", "yes"])[Y2]
 FEW, HIST = {"n_estimators": 6, "random_state": 0}, {"max_iter": 6, "max_leaf_nodes": 8, "min_samples_leaf": 8}
 MARKED = np.where(Y2[:, None] == 1, np.nan, XR[:, :2])
 """The first split is between numbers and NaN: at infinity."""
-
-LOAD = treelite.sklearn.import_model
 
 MODELS: dict[str, dict[str, tuple[Callable[[], Any], NDArray[np.float64], NDArray[Any]]]] = {
     "xgboost": {
@@ -90,12 +85,6 @@ MODELS: dict[str, dict[str, tuple[Callable[[], Any], NDArray[np.float64], NDArra
         "histograms, numbers": (lambda: HistGradientBoostingRegressor(l2_regularization=1.0, **HIST).fit(HOLES, YR), HOLES, YR),
         "histograms, missing only": (lambda: HistGradientBoostingClassifier(max_iter=2).fit(MARKED, Y2), MARKED, Y2),
     },
-    "treelite": {
-        "class fractions": (lambda: LOAD(RandomForestClassifier(5, max_depth=4, random_state=0).fit(X3, Y3)), X3, Y3),
-        "mean of numbers": (lambda: LOAD(RandomForestRegressor(5, max_depth=4, random_state=0).fit(XR, YR)), XR, YR),
-        "gradient boosting": (lambda: LOAD(GradientBoostingClassifier(n_estimators=5, random_state=0).fit(X3, Y3)), X3, Y3),
-        "every comparison": (lambda: every_comparison(), np.where(np.isnan(HOLES[:, :2]), np.nan, XR[:, :2]), YR),
-    },
 }
 """By library and name, what fits the model, its data and labels."""
 
@@ -129,41 +118,8 @@ def _stopped_early() -> Any:
     return model
 
 
-def every_comparison() -> Any:
-    """Two trees in float32 that compare with <, <=, > and >=, numbered against the order, with thresholds that data hit."""
-    build = treelite.model_builder
-    builder = build.ModelBuilder(
-        threshold_type="float32",
-        leaf_output_type="float32",
-        metadata=build.Metadata(2, "kRegressor", False, 1, [1], (1, 1)),
-        tree_annotation=build.TreeAnnotation(2, [0, 0], [0, 0]),
-        postprocessor=build.PostProcessorFunc("identity"),
-        base_scores=[0.25],
-    )
-    for t, operators in enumerate([("<", ">"), (">=", "<=")]):
-        builder.start_tree()
-        for key, operator in zip((4, 2), operators, strict=True):
-            builder.start_node(key)
-            left, right = (2, 1) if key == 4 else (0, 3)
-            threshold = float(np.float32(XR[key, t]))
-            builder.numerical_test(
-                t, threshold, default_left=key == 4, opname=operator, left_child_key=left, right_child_key=right
-            )
-            builder.data_count(10)
-            builder.end_node()
-        for key in (1, 0, 3):
-            builder.start_node(key)
-            builder.leaf(float(key + 5 * t))
-            builder.data_count(key + 1)
-            builder.end_node()
-        builder.end_tree()
-    return builder.commit()
-
-
 def library_margins(model: Any, X: NDArray[np.float64], n_outputs: int) -> NDArray[np.float64]:
     """What the library itself makes of X, before the link, shape (N, outputs)."""
-    if isinstance(model, treelite.Model):
-        return np.asarray(treelite.gtil.predict(model, X, pred_margin=True), dtype=np.float64).reshape(len(X), n_outputs)
     if isinstance(model, SKLEARN_CLASSES):
         margins = model.decision_function(X) if is_classifier(model) else model.predict(X)
     elif isinstance(model, xgboost.Booster):
@@ -180,8 +136,6 @@ def library_margins(model: Any, X: NDArray[np.float64], n_outputs: int) -> NDArr
 
 def library_leaves(model: Any, X: NDArray[np.float64]) -> NDArray[np.int64]:
     """The leaf of each row in each tree as the library counts them, shape (N, T)."""
-    if isinstance(model, treelite.Model):
-        return np.asarray(treelite.gtil.predict_leaf(model, X)).astype(np.int64)
     if isinstance(model, (GradientBoostingClassifier, GradientBoostingRegressor)):
         return np.asarray(model.apply(X)).astype(np.int64).reshape(len(X), -1)
     if isinstance(model, SKLEARN_CLASSES):

@@ -8,7 +8,6 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
-import treelite
 import xgboost
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,7 +44,7 @@ def same_leaves(forest: ModelForest, model: Any, X: NDArray[Any]) -> bool:
 
 
 def tolerance(forest: ModelForest) -> float:
-    """XGBoost and float32 treelite models sum in float32, LightGBM in float64: rounding of the sum of the largest leaves."""
+    """XGBoost sums in float32, LightGBM in float64: rounding of the sum of the largest leaves."""
     e = forest.ensemble
     largest = sum(np.abs(e.value[e.nodes_of(t)]).max() for t in range(e.n_trees)) + np.abs(forest.base).max()
     return float(largest) * (FLOAT32 if forest.leaf_value.dtype == np.float32 else 1e-15) * e.n_trees
@@ -155,33 +154,6 @@ def test_inner_nodes_weigh_leaves_by_their_hessians() -> None:
     values, weights = (np.array(stored[k].split(), dtype=float) for k in ("leaf_value", "leaf_weight"))
     forest = read_model(LGB["nan"])
     assert forest.ensemble.value[forest.ensemble.roots[1], 0] == pytest.approx(np.average(values, weights=weights), rel=1e-12)
-
-
-def test_a_model_without_cover_asks_for_examples() -> None:
-    """Where nothing says how large the leaves are, given examples do; without any the model is refused."""
-    build = treelite.model_builder
-    builder = build.ModelBuilder(
-        threshold_type="float64",
-        leaf_output_type="float64",
-        metadata=build.Metadata(1, "kRegressor", False, 1, [1], (1, 1)),
-        tree_annotation=build.TreeAnnotation(1, [0], [0]),
-        postprocessor=build.PostProcessorFunc("identity"),
-        base_scores=[0.0],
-    )
-    builder.start_tree()
-    builder.start_node(0)
-    builder.numerical_test(0, 0.5, default_left=True, opname="<", left_child_key=1, right_child_key=2)
-    builder.end_node()
-    for key, value in ((1, 1.0), (2, 5.0)):
-        builder.start_node(key)
-        builder.leaf(value)
-        builder.end_node()
-    builder.end_tree()
-    model = builder.commit()
-    with pytest.raises(TypeError, match=r"read_model\(model, cover=X\)"):
-        read_model(model)
-    forest = read_model(model, cover=[[0.0], [0.5], [0.5], [np.nextafter(0.5, 0)]])
-    assert forest.ensemble.value[0, 0] == 3.0  # two rows below 0.5, two at it
 
 
 def test_a_margin_of_zero_is_the_library_s_class() -> None:

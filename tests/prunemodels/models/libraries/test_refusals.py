@@ -9,7 +9,6 @@ from typing import Any
 import lightgbm
 import numpy as np
 import pytest
-import treelite
 import xgboost
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -21,8 +20,6 @@ from sklearn.linear_model import LogisticRegression
 
 import prunemodels as pm
 from formulations import InvalidInputError, NotFittedForestError, UnsupportedModelError
-from prunemodels.evaluation.evaluate import evaluate
-from prunemodels.models.boosting.boosted import prune_boosted
 from prunemodels.models.forests.error_samples import Given
 from prunemodels.models.libraries.reading import prune_model, read_model
 from prunemodels.other_libraries import problem_from_model
@@ -31,10 +28,8 @@ from tests.loops import looped
 from tests.prunemodels.models.libraries.models import (
     L_DEEP,
     X2,
-    X3,
     XR,
     Y2,
-    Y3,
     YR,
     model_of,
     some_pruning,
@@ -56,7 +51,7 @@ def with_loss(kind: Any, **options: Any) -> Any:
 
 
 MULTI = {"n_estimators": 2, "max_depth": 2, "multi_strategy": "multi_output_tree", "tree_method": "hist"}
-NO_LOSS = "model with the postprocessor .* cannot be pruned; what can be"
+NO_LOSS = "a model that was trained for '.*' cannot be pruned; what can be"
 OTHER = "is not a boosted model of scikit-learn, XGBoost, LightGBM or CatBoost"
 HIST, GRADIENT = HistGradientBoostingRegressor, GradientBoostingClassifier
 REFUSED: list[Any] = [
@@ -74,11 +69,15 @@ REFUSED: list[Any] = [
     (lambda: xgboost.XGBRegressor(booster="gblinear", n_estimators=2).fit(XR, YR), "'gblinear': it has no trees"),
     (lambda: lightgbm.LGBMRegressor(linear_tree=True, **L_DEEP).fit(XR, YR), "tree 0 has linear models in its leaves"),
     (
+        lambda: xgboost.XGBClassifier(**MULTI).fit(X3, Y3),
+        "the trees have a vector in each leaf; train with multi_strategy='one_output_per_tree'",
+    ),
+    (
         lambda: xgboost.XGBRegressor(**MULTI).fit(XR, np.column_stack([YR, -YR])),
         "2 targets at once; train one model for each",
     ),
     # what goes elsewhere
-    *((lambda m=m: m, OTHER) for m in (RandomForestClassifier().fit(X2, Y2), LogisticRegression(), "model.json", treelite)),
+    *((lambda m=m: m, OTHER) for m in (RandomForestClassifier().fit(X2, Y2), LogisticRegression(), "model.json", xgboost)),
 ]
 
 
@@ -136,16 +135,9 @@ def test_data_is_checked() -> None:
     assert np.isfinite(doubles.rows(infinite)).all()
 
 
-def test_missing_treelite_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without treelite the message says how to install it."""
-    monkeypatch.setitem(sys.modules, "treelite", None)
-    with pytest.raises(ImportError, match=r'pip install "prunemodels\[boosting\]"'):
-        read_model(model_of("xgboost", "two classes")[0])
-
-
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
-    """Importing the package imports none of treelite, xgboost, lightgbm."""
-    code = "import sys, prunemodels.other_libraries as o; print({'treelite', 'xgboost', 'lightgbm'} & set(sys.modules))"
+    """Importing the package imports none of xgboost, lightgbm, catboost."""
+    code = "import sys, prunemodels.other_libraries as o; print({'xgboost', 'lightgbm', 'catboost'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 
@@ -188,8 +180,3 @@ def test_what_has_no_error_of_its_own_is_refused() -> None:
     pruning = pm.Pruning.unpruned(problem_from_model(numbers, XR, errors=Given(XR, YR), costs=1))
     with pytest.raises(InvalidInputError, match="give the model that the problem was built from"):
         prune_model(pruning, classes)
-    fractions = model_of("treelite", "class fractions")[0]
-    with pytest.raises(InvalidInputError, match="prune it with problem_from_model"):
-        prune_boosted(fractions, X3, Y3, costs=1, lam=0)
-    assert np.isnan(evaluate(fractions, X3, Y3, costs=1).loss)
-    assert evaluate(fractions, X3, Y3, costs=1).error < 0.3
