@@ -28,8 +28,10 @@ from tests.loops import looped
 from tests.prunemodels.models.libraries.models import (
     L_DEEP,
     X2,
+    X3,
     XR,
     Y2,
+    Y3,
     YR,
     model_of,
     some_pruning,
