@@ -9,14 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.papers import (
-    brf15_bound,
-    brf15_figure3,
-    brf15_table1,
-    cegb17_figure3,
-    cegb17_multiscale,
-    cstc13_synthetic,
-)
+from benchmarks.papers import brf15_bound, brf15_figure3, brf15_table1, cegb17_figure3, cegb17_multiscale, cstc13_synthetic
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.budget_curves import by_budget
 from benchmarks.papers.data import parts

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import os
 import signal
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,28 +32,12 @@ from solvers import SOLVERS, min_cut, pruning_path
 from solvers.within import solve_limits
 from tests.loops import looped
 
-QUICK = (
-    "matrix .npy",
-    "matrix .npz",
-    "matrix .mtx",
-    "matrix .csv",
-    "certificate",
-    "checkpoint of scores",
-)
-
 
 @pytest.mark.slow
 def test_a_short_run_finds_nothing() -> None:
-    """Six readers, four damaged files each, the same in every run; ``make fuzz`` runs all of them for longer."""
-    report = files.fuzz(600, seed=1, readers=QUICK, cases=4 * len(QUICK))
-    assert report.cases.total() == 4 * len(QUICK)
-    assert not report.findings, str(report)
-
-
-@pytest.mark.slow
-def test_a_longer_run_finds_nothing() -> None:
-    """All readers, twelve damaged files each."""
+    """All readers, twelve damaged files each, the same in every run; ``make fuzz`` runs them for longer."""
     report = files.fuzz(3600, seed=2, cases=12 * len(readers.READERS))
+    assert report.cases.total() == 12 * len(readers.READERS)
     assert not report.findings, str(report)
 
 
@@ -166,37 +152,33 @@ def test_damages_keep_a_format_where_they_should(monkeypatch: pytest.MonkeyPatch
     assert opened >= 15
 
 
-INSTANCES = (1, 8, 48, 479, 1005, 5012)
-"""Seeds on which solvers were wrong: prices far apart or rounded, a cost that is exactly the budget, a stalled bundle, a proof
-whose multipliers were rounded."""
+COUNTED = partial(answers.findings, build=answers.random_instance)
+LIMITED = partial(limits.findings, build=answers.random_instance)
+SEEDS = {
+    # prices far apart or rounded, a cost that is the budget, a stalled bundle, rounded multipliers
+    "8 479 1005 5012 48 1": COUNTED,
+    # real numbers: paths above the optimum, budgets wrong and "optimal", an engine that failed
+    "3 7 9 11 13 15 21 5013 5071": answers.findings,
+    # mixtures beyond a limit, limits broken by a hair, limits near 0 beside uses that are large
+    "29 1066 20026 20083 20085 20300 20370 20454 20578": limits.findings,
+    # as `make fuzz`
+    " ".join(map(str, range(1000, 1040))): COUNTED,
+    "1 4 5 13": LIMITED,
+}
+"""Seeds on which solvers were wrong, and a few others."""
 
 
-@pytest.mark.slow_cases("1005", "1", "479", "48", "8")
-@pytest.mark.parametrize("seed", INSTANCES)
-def test_what_was_wrong_is_right(seed: int) -> None:
-    """Wrong at some time, with all engines, budgets and paths."""
-    assert list(answers.findings(seed, build=answers.random_instance)) == []
-
-
-REAL = (3, 7, 9, 11, 13, 15, 21, 5013, 5071)
-"""Seeds of real numbers on which paths were above the optimum, and budgets wrong and "optimal", or an engine failed."""
-
-LIMITED = (29, 1066, 20026, 20083, 20085, 20300, 20370, 20454, 20578)
-"""The same within limits: a mixture beyond a limit, limits broken by a hair, limits near 0 beside uses that are large."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", REAL)
-def test_what_was_wrong_of_real_numbers_is_right(seed: int) -> None:
-    """Rounding hides no more than an answer states, whatever weights, prices and errors are."""
-    assert list(answers.findings(seed)) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", LIMITED)
-def test_what_was_wrong_within_limits_is_right(seed: int) -> None:
-    """The same within limits."""
-    assert list(limits.findings(seed)) == []
+@pytest.mark.parametrize(
+    ("find", "seed"),
+    [
+        pytest.param(find, int(seed), marks=() if seed == "5012" else pytest.mark.slow)
+        for seeds, find in SEEDS.items()
+        for seed in seeds.split()
+    ],
+)
+def test_what_was_wrong_is_right(find: Callable[[int], Iterator[str]], seed: int) -> None:
+    """Wrong at some time, with all engines, budgets and paths: rounding hides no more than an answer states."""
+    assert list(find(seed)) == []
 
 
 def test_real_numbers_are_drawn_of_all_kinds() -> None:
@@ -276,13 +258,6 @@ def test_a_call_that_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1040))
-def test_other_instances(seed: int) -> None:
-    """As `make fuzz`, on a few seeds."""
-    assert list(answers.findings(seed, build=answers.random_instance)) == []
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [
@@ -329,13 +304,6 @@ def test_an_amount_beyond_64_bits_may_count_nothing() -> None:
     problem = answers.random_instance(np.random.default_rng(700298))
     limit = Fraction(470795747129, 100000000000)
     assert solve_limits(problem, [Limit(limit, each=True)]).pruning.cost <= limit
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 4, 5, 13])
-def test_limits_are_kept(seed: int) -> None:
-    """As `make fuzz`, on a few seeds."""
-    assert list(limits.findings(seed, build=answers.random_instance)) == []
 
 
 @pytest.mark.parametrize(

@@ -80,11 +80,7 @@ def test_no_round_begins_past_the_limit(limit: float, rounds: int) -> None:
 def test_short_work_is_run_several_times_in_a_round() -> None:
     """The least of its runs counts; after a tenth of a second, or seven runs, it is the other one's turn."""
     clock, log = Clock(), list[str]()
-    works = {
-        "a": clock.work(log, "a", 0.005, 0.003, 0.009),
-        "b": clock.work(log, "b", 0.06),
-        "c": clock.work(log, "c", 0.1),
-    }
+    works = {"a": clock.work(log, "a", 0.005, 0.003, 0.009), "b": clock.work(log, "b", 0.06), "c": clock.work(log, "c", 0.1)}
     found = alternate(works, repeats=1, limit=0.0, clock=clock)
     assert "".join(log) == "aaaaaaabbc"
     assert found.row("", "a", "b").seconds_a == pytest.approx(0.003)

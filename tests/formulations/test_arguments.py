@@ -21,18 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import prunemodels as pm
 from formulations import InvalidInputError
-from formulations.arguments import (
-    Count,
-    NotNegative,
-    Range,
-    Seconds,
-    Seed,
-    Share,
-    at_the_door,
-    check_argument,
-    checked,
-    kind_of,
-)
+from formulations.arguments import Count, NotNegative, Range, Seconds, Seed, Share, at_the_door, check_argument, checked, kind_of
 from formulations.instance.cost_items import Price
 from formulations.instance.papers import two_trees
 from tests.loops import looped

@@ -368,10 +368,7 @@ def test_latex_has_each_family_once() -> None:
             r"w^{t}_{h,m,i} \le w_{m,i} && (h,m,i) \in \mathrm{USAGE}",
         ],
         "LP1": [r"\mathrm{cost} \le \mathrm{limit}"],
-        "closure": [
-            r"y_{h} \le y_{\mathrm{par}(h)} && h \in \mathrm{BELOW}",
-            r"y_{h} \le w_{m,i} && (h,m,i) \in \mathrm{USAGE}",
-        ],
+        "closure": [r"y_{h} \le y_{\mathrm{par}(h)} && h \in \mathrm{BELOW}", r"y_{h} \le w_{m,i} && (h,m,i) \in \mathrm{USAGE}"],
     }
     for name, families in rows.items():
         model = FORMULATIONS[name](two_trees().only_tree(0) if name == "IP2" else two_trees(), **options(name))

@@ -15,12 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from formulations.errors import InvalidInputError, SolverFailedError
-from proofs_checks import (
-    check_integral_vertices,
-    check_integrality,
-    check_total_unimodularity,
-    fractional_vertex,
-)
+from proofs_checks import check_integral_vertices, check_integrality, check_total_unimodularity, fractional_vertex
 from proofs_checks.integrality import vertices as module
 from proofs_checks.integrality.points import check_vertex, rank_and_kernel
 from proofs_checks.integrality.polyhedron import Polyhedron

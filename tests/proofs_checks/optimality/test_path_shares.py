@@ -21,13 +21,7 @@ from solvers import pruning_path
 from solvers.closures.cut import Ties
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_items, random_tree
 from tests.loops import looped
-from tests.proofs_checks.optimality.slow_recount import (
-    exact_shares,
-    true_gaps,
-    with_moves,
-    with_proven_gaps,
-    with_shares,
-)
+from tests.proofs_checks.optimality.slow_recount import exact_shares, true_gaps, with_moves, with_proven_gaps, with_shares
 from tests.proofs_checks.optimality.test_tampering import riders
 
 

@@ -18,11 +18,7 @@ from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
 from proofs_checks.params import CheckParams
 from proofs_checks.total_unimodularity import METHODS, Pieces, check_total_unimodularity, decide
-from proofs_checks.total_unimodularity.formulation_network import (
-    HUB,
-    check_formulation,
-    formulation_network,
-)
+from proofs_checks.total_unimodularity.formulation_network import HUB, check_formulation, formulation_network
 from tests.instances import random_problem, with_usage
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families

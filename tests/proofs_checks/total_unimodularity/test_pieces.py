@@ -35,13 +35,7 @@ from proofs_checks.verdict import Verdict
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
-from tests.proofs_checks.total_unimodularity.matrix_families import (
-    Matrix,
-    full_network,
-    proven,
-    signed_fano,
-    two_sum,
-)
+from tests.proofs_checks.total_unimodularity.matrix_families import Matrix, full_network, proven, signed_fano, two_sum
 
 
 def _pieces() -> tuple[Matrix, Pieces]:
@@ -134,10 +128,7 @@ def test_tampered_blocks_are_rejected() -> None:
         ((first, second), "each once"),
         ((first, dataclasses.replace(second, rows=first.rows), *rest), "each once"),
         ((first, dataclasses.replace(second, rows=first.rows), dataclasses.replace(first, rows=second.rows), *rest), "each once"),
-        (
-            (dataclasses.replace(first, rows=second.rows), dataclasses.replace(second, rows=first.rows), *rest),
-            "joins two blocks",
-        ),
+        ((dataclasses.replace(first, rows=second.rows), dataclasses.replace(second, rows=first.rows), *rest), "joins two blocks"),
     ):
         verdict = check_pieces(matrix, Pieces(pieces.reductions, tampered))
         assert verdict.holds is False, message

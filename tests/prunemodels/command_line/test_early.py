@@ -60,9 +60,7 @@ EARLY = {
     ],
     "a budget buys nothing": [(f"{CASCADE} --budget 0.1 9", "budget is 0.1, and the cheapest feature costs 0.5")],
     "limits are none": [(f"{PRUNE} --limit nothing=1", "there is no 'nothing' to limit")],
-    "a pruned forest is of another one": [
-        (PAGE.replace("--budget 4", "--pruned stranger.skops"), "--pruned: "),
-    ],
+    "a pruned forest is of another one": [(PAGE.replace("--budget 4", "--pruned stranger.skops"), "--pruned: ")],
 }
 
 

@@ -97,10 +97,7 @@ def test_identifiers_are_found_whatever_their_range(
     assert identifiers(table) == ["sample", "far", "twice"]
     table.assign(y=rng.integers(0, 2, n)).to_csv("t.csv", index=False)
     for missing, words in (
-        (
-            "far",
-            "'far', which has another value in nearly each row and looks like an identifier; leave it out with --ignore",
-        ),
+        ("far", "'far', which has another value in nearly each row and looks like an identifier; leave it out with --ignore"),
         ("age", "'age'; leave it out with --ignore age, or write a price, 0 if it is free"),
     ):
         prices = pd.DataFrame({"feature": [name for name in table.columns if name != missing], "cost": 1})

@@ -43,8 +43,7 @@ def the_problem(forest: str = "forest.skops") -> pm.PruningProblem:
 def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
     """The screen has a row a solver, each run in a process of its own, says what lambda means, and keeps within 80 columns."""
     text = screen(
-        capsys,
-        f"compare forest.skops {FILES} --lam {LAM} --solvers 'min_cut, brute_force' --out out/table.csv --time-limit 60",
+        capsys, f"compare forest.skops {FILES} --lam {LAM} --solvers 'min_cut, brute_force' --out out/table.csv --time-limit 60"
     )
     pruning = pm.engines.min_cut(the_problem(), LAM).pruning
     assert pruning is not None

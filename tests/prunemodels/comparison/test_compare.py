@@ -324,12 +324,7 @@ def test_no_process_and_no_file_stays(tmp_path: Path, stop: signal.Signals) -> N
     code = SCRIPT.replace("ENGINE", f"'{ODD}:sleep'")
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        [sys.executable, "-c", code],
-        env=environment(tmp_path),
-        stdin=pipe,
-        stdout=pipe,
-        text=True,
-        start_new_session=True,
+        [sys.executable, "-c", code], env=environment(tmp_path), stdin=pipe, stdout=pipe, text=True, start_new_session=True
     ) as script:
         wait_for((tmp_path / "pid").exists)
         pid = int((tmp_path / "pid").read_text())

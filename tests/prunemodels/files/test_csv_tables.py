@@ -50,14 +50,7 @@ def test_rows_that_do_not_fit_the_header_are_refused(tmp_path: Path, case: str, 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        'a,b\n"1,5",2\n',
-        'a,b\n\n\n"1,5",2\n\n',
-        'a,b\r\n"1,5",2\r\n',
-        'a,b\r"1,5",2',
-        '\ufeffa,b\n"1,5",2',
-        '"a",b\n"1,5","2"\n',
-    ],
+    ['a,b\n"1,5",2\n', 'a,b\n\n\n"1,5",2\n\n', 'a,b\r\n"1,5",2\r\n', 'a,b\r"1,5",2', '\ufeffa,b\n"1,5",2', '"a",b\n"1,5","2"\n'],
 )
 def test_quotes_empty_lines_and_line_ends_are_no_mistakes(tmp_path: Path, text: str) -> None:
     """Commas in quotes, empty lines, the line ends of three systems and a byte-order mark: all the same table."""
@@ -94,10 +87,7 @@ def test_what_the_message_says_of_separators(tmp_path: Path) -> None:
     for content, message in (
         (b"a,b\n1;2\n", "by semicolons, the header by commas"),
         (b"a;b\n1,2\n", "by commas, the header by semicolons"),
-        (
-            b"a,b\nx,7,27\n",
-            "line 2, .*; or, if it has decimal commas, write decimal points, or separate all .* semicolons",
-        ),
+        (b"a,b\nx,7,27\n", "line 2, .*; or, if it has decimal commas, write decimal points, or separate all .* semicolons"),
         ("a,b\n1,2\n".encode("utf-16"), "UTF-16; save it as CSV in UTF-8"),
     ):
         (tmp_path / "t.csv").write_bytes(content)

@@ -57,19 +57,11 @@ def repacked(content: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
 
 
 ATTRIBUTES: dict[str, tuple[Callable[[], Any], Callable[[Any], None], str]] = {
-    "features": (
-        forest,
-        lambda f: setattr(f, "n_features_in_", 10**12),
-        "which needs 200000.0 GB of memory",
-    ),
+    "features": (forest, lambda f: setattr(f, "n_features_in_", 10**12), "which needs 200000.0 GB of memory"),
     "features of a tree": (forest, lambda f: setattr(f.estimators_[1], "n_features_in_", 3), "tree 1: it is for 4 features"),
     "no trees": (forest, lambda f: f.estimators_.clear(), "it has no trees"),
     "a tree of another kind": (forest, lambda f: setattr(f.estimators_[0], "tree_", 5), "tree_ is a int"),
-    "classes of a tree": (
-        forest,
-        lambda f: setattr(f.estimators_[0], "classes_", np.arange(2)),
-        "tree 0: it has classes",
-    ),
+    "classes of a tree": (forest, lambda f: setattr(f.estimators_[0], "classes_", np.arange(2)), "tree 0: it has classes"),
     "an infinite value": (
         forest,
         lambda f: f.estimators_[1].tree_.value.__setitem__((0, 0, 0), np.inf),

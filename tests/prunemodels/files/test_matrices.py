@@ -151,11 +151,7 @@ MTX = b"%%MatrixMarket matrix "
         ("around.lp", b"garbage\nminimize\n obj: x\nsubject to\n r: x + y <= 1\nend\n", "begins with 'garbage"),
         ("cut.lp", b"minimize\n obj: x\nsubject to\n r: x + y <= 1\n", "does not end with 'end'"),
         ("product.lp", b"minimize\n obj: x\nsubject to\n r: x y <= 1\nend\n", "cannot be read from 'r: x y <= 1' on"),
-        (
-            "square.lp",
-            b"minimize\n obj: x + [ x ^ 2 ] / 2\nsubject to\n r: x <= 1\nend\n",
-            "from '. . x . 2 . . 2' on",
-        ),
+        ("square.lp", b"minimize\n obj: x + [ x ^ 2 ] / 2\nsubject to\n r: x <= 1\nend\n", "from '. . x . 2 . . 2' on"),
         ("control.lp", b"minimize\n obj: x\nsubject to\n r: x\x00 <= 1\nend\n", "the character '.x00'"),
         ("bytes.lp", b"minimize\n obj: \xe9\xff\nsubject to\n r: x <= 1\nend\n", "is no text .byte 15"),
         ("no rows.lp", b"minimize\n obj: x\nsubject to\nend\n", "0 rows and 1 columns: nothing to check"),

@@ -195,9 +195,7 @@ MODELS: dict[str, Told] = {
         TWO,
     ),
     "forest, calibrated": Told(
-        lambda t, y: CalibratedClassifierCV(FrozenEstimator(RF(max_depth=3, **S).fit(t, y))).fit(t, y),
-        NUMBERS,
-        TWO,
+        lambda t, y: CalibratedClassifierCV(FrozenEstimator(RF(max_depth=3, **S).fit(t, y))).fit(t, y), NUMBERS, TWO
     ),
     # histogram-based gradient boosting
     "histograms": Told(_model(HG(**H)), HOLES, WORDS),
@@ -212,22 +210,17 @@ MODELS: dict[str, Told] = {
     "histograms, ordered type": Told(_model(HG(**H)), ORDERED, BY_CATEGORY, ORDERED_RAW),
     "histograms, by name": Told(_model(HG(categorical_features=["ward"], **H)), RAW[["ward", "age", "flag"]], BY_CATEGORY),
     "histograms, words by name": Told(
-        _model(HG(categorical_features=["kind", "year"], **H)),
-        RAW[["year", "age", "kind"]],
-        BY_CATEGORY,
+        _model(HG(categorical_features=["kind", "year"], **H)), RAW[["year", "age", "kind"]], BY_CATEGORY
     ),
     "histograms, by mask": Told(
-        _model(HG(categorical_features=[True, False], **H)),
-        RAW[["ward", "age"]].to_numpy(),
-        BY_CATEGORY,
+        _model(HG(categorical_features=[True, False], **H)), RAW[["ward", "age"]].to_numpy(), BY_CATEGORY
     ),
     "histograms, types, numbers": Told(_model(HR(**H)), MIXED, CATEGORY_NUMBERS, MIXED_RAW),
     "histograms, types, threshold": Told(_model(FixedThresholdClassifier(HG(**H), threshold=0.2)), MIXED, BY_CATEGORY, MIXED_RAW),
     "histograms behind an encoder": Told(
         _model(
             make_pipeline(
-                ColumnTransformer([("c", OrdinalEncoder(), ["kind"])], remainder="passthrough"),
-                HG(categorical_features=[0], **H),
+                ColumnTransformer([("c", OrdinalEncoder(), ["kind"])], remainder="passthrough"), HG(categorical_features=[0], **H)
             )
         ),
         RAW[["kind", "age", "year"]],
@@ -247,12 +240,7 @@ MODELS: dict[str, Told] = {
     # others of scikit-learn
     "adaptive boosting": Told(_model(AdaBoostClassifier(n_estimators=3)), NUMBERS, TWO, refused="AdaBoostClassifier"),
     "isolation": Told(_model(IsolationForest(n_estimators=3)), NUMBERS, TWO, refused="IsolationForest"),
-    "votes": Told(
-        _model(VotingClassifier([("a", RF(**S)), ("b", ET(**S))])),
-        NUMBERS,
-        TWO,
-        refused="VotingClassifier",
-    ),
+    "votes": Told(_model(VotingClassifier([("a", RF(**S)), ("b", ET(**S))])), NUMBERS, TWO, refused="VotingClassifier"),
     "forest, two targets": Told(
         lambda t, y: RandomForestRegressor(**S).fit(t, np.column_stack([y, y])), NUMBERS, REAL, refused="predicts 2 outputs"
     ),

@@ -49,11 +49,7 @@ def test_rows_of_the_path_by_hand() -> None:
     """Prices of error 2/10 for who doubts and 1/6 for who does not: optimal below, between and above."""
     found = [evidence_of_cascade(cascade_of(hand_path()).at_row(k)) for k in range(3)]
     assert [e.row for e in found] == [0, 1, 2]
-    assert [e.lams for e in found] == [
-        (0, Fraction(1, 6)),
-        (Fraction(1, 6), Fraction(1, 5)),
-        (Fraction(1, 5), None),
-    ]
+    assert [e.lams for e in found] == [(0, Fraction(1, 6)), (Fraction(1, 6), Fraction(1, 5)), (Fraction(1, 5), None)]
     assert [(e.cost, e.error) for e in found] == [(2, Fraction(1, 8)), (Fraction(5, 4), Fraction(1, 4)), (0, Fraction(1, 2))]
     assert all(e.bound == e.error for e in found)
 

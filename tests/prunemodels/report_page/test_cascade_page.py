@@ -330,8 +330,7 @@ def test_other_sources_are_refused(tmp_path: Path) -> None:
     with pytest.raises(pm.errors.NotFittedForestError, match=r"the CascadeClassifier is not fitted: call fit\(X, y\) first"):
         report_page(pm.CascadeClassifier([]))
     with pytest.raises(
-        pm.errors.InvalidInputError,
-        match="source is a RandomForestClassifier; give a PruningPath, a BoostedPath, a Cascade, or",
+        pm.errors.InvalidInputError, match="source is a RandomForestClassifier; give a PruningPath, a BoostedPath, a Cascade, or"
     ):
         pm.write_report(tmp_path / "c.html", small.forest, small.forest, small.X, small.y, chosen=small.some)
     with pytest.raises(pm.errors.InvalidInputError, match="budget is 3, which is for cascades; with a PruningPath give chosen="):

@@ -15,11 +15,7 @@ from formulations import CapacityOverflowError, InvalidInputError, Pruning, Prun
 from formulations.instance.papers import two_trees
 from formulations.programs.shortest_path import tree_network, tree_networks
 from solvers.brute_force import all_prunings
-from solvers.column_generation.shortest_paths import (
-    batches_of,
-    price_by_shortest_paths,
-    price_by_tree_pass,
-)
+from solvers.column_generation.shortest_paths import batches_of, price_by_shortest_paths, price_by_tree_pass
 from tests.instances import Node, problem_of, random_problem, stop_costs
 
 ENGINES = [price_by_shortest_paths, price_by_tree_pass]

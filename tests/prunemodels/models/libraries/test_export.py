@@ -26,13 +26,7 @@ from prunemodels.report_page import report_page
 from prunemodels.report_page.boosted import gather_boosted
 from tests.loops import looped
 from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
-from tests.prunemodels.models.libraries.models import (
-    ALL,
-    library_margins,
-    margins_by_walking,
-    model_of,
-    some_pruning,
-)
+from tests.prunemodels.models.libraries.models import ALL, library_margins, margins_by_walking, model_of, some_pruning
 from tests.prunemodels.models.libraries.models import MODELS as BUILT
 from tests.prunemodels.models.libraries.test_reading import same_leaves, tolerance
 

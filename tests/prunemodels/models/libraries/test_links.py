@@ -27,8 +27,7 @@ def probabilities(sums: NDArray[Any], link: Any, a: float = 1.0, n: int = 1) -> 
 
 
 @pytest.mark.parametrize(
-    ("second", "expected"),
-    [("probability > 1/2", [0, 0, 0, 1]), ("margin > 0", [0, 0, 1, 1]), ("margin >= 0", [0, 1, 1, 1])],
+    ("second", "expected"), [("probability > 1/2", [0, 0, 0, 1]), ("margin > 0", [0, 0, 1, 1]), ("margin >= 0", [0, 1, 1, 1])]
 )
 def test_each_rule_for_the_second_class_has_its_own_ties(second: str, expected: list[int]) -> None:
     """A margin of 0 is a tie of the margins, and 1e-20 is one of the probabilities: 1 / (1 + exp(-1e-20)) rounds to 1/2."""

@@ -25,17 +25,7 @@ from prunemodels.models.libraries.reading import prune_model, read_model
 from prunemodels.other_libraries import problem_from_model
 from tests.instances import way
 from tests.loops import looped
-from tests.prunemodels.models.libraries.models import (
-    L_DEEP,
-    X2,
-    X3,
-    XR,
-    Y2,
-    Y3,
-    YR,
-    model_of,
-    some_pruning,
-)
+from tests.prunemodels.models.libraries.models import L_DEEP, X2, X3, XR, Y2, Y3, YR, model_of, some_pruning
 
 LABEL = (np.arange(240) % 5 > 2).astype(int)
 
@@ -59,10 +49,7 @@ HIST, GRADIENT = HistGradientBoostingRegressor, GradientBoostingClassifier
 REFUSED: list[Any] = [
     # counts, hinge and ranking have no loss of bounded curvature
     *((lambda o=o: train_xgboost(o), NO_LOSS) for o in ("count:poisson", "binary:hinge", "rank:pairwise", "reg:gamma")),
-    (
-        lambda: with_loss(GRADIENT, loss="exponential", n_estimators=2),
-        "loss='exponential'; what can be pruned: log loss",
-    ),
+    (lambda: with_loss(GRADIENT, loss="exponential", n_estimators=2), "loss='exponential'; what can be pruned: log loss"),
     (lambda: with_loss(GradientBoostingRegressor, loss="absolute_error", n_estimators=2), "loss='absolute_error'"),
     (lambda: with_loss(HIST, loss="poisson", max_iter=2), "loss='poisson'"),
     (lambda: with_loss(HIST, loss="quantile", quantile=0.5, max_iter=2), "loss='quantile'"),
@@ -74,10 +61,7 @@ REFUSED: list[Any] = [
         lambda: xgboost.XGBClassifier(**MULTI).fit(X3, Y3),
         "the trees have a vector in each leaf; train with multi_strategy='one_output_per_tree'",
     ),
-    (
-        lambda: xgboost.XGBRegressor(**MULTI).fit(XR, np.column_stack([YR, -YR])),
-        "2 targets at once; train one model for each",
-    ),
+    (lambda: xgboost.XGBRegressor(**MULTI).fit(XR, np.column_stack([YR, -YR])), "2 targets at once; train one model for each"),
     # what goes elsewhere
     *((lambda m=m: m, OTHER) for m in (RandomForestClassifier().fit(X2, Y2), LogisticRegression(), "model.json", xgboost)),
 ]
@@ -122,12 +106,7 @@ def test_data_is_checked() -> None:
     doubles = read_model(model_of("lightgbm", "two classes")[0])
     marked = read_model(model_of("xgboost", "zero is missing")[0])
     for forest in (ours, doubles, marked):
-        for bad, message in (
-            (X2[:, :5], "5"),
-            (X2[:0], "is empty"),
-            (X2[0], "shape"),
-            (np.full((2, 6), "a"), "not numeric"),
-        ):
+        for bad, message in ((X2[:, :5], "5"), (X2[:0], "is empty"), (X2[0], "shape"), (np.full((2, 6), "a"), "not numeric")):
             with pytest.raises(InvalidInputError, match=message):
                 forest.rows(bad)
     infinite = np.where(np.arange(6) == 2, np.inf, X2)

@@ -28,9 +28,7 @@ ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "prun
 
 ROOT = Path(__file__).resolve().parents[4]
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")]
 
 
 @pytest.fixture(scope="module")

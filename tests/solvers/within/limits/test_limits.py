@@ -192,10 +192,7 @@ def test_generous_limits_are_none() -> None:
     ("arguments", "message"),
     [
         ({}, "limits is empty"),
-        (
-            {"at_most": 5, "of": "scam"},
-            r"limits\[0\] \('scam'\): there is no 'scam' to limit; there are cost, .*, minutes",
-        ),
+        ({"at_most": 5, "of": "scam"}, r"limits\[0\] \('scam'\): there is no 'scam' to limit; there are cost, .*, minutes"),
         ({"at_most": 5, "of": {"scam": 1}}, r"there is no 'scam' to limit"),
         ({"at_most": 0, "of": "leaves"}, r"limits\[0\] \('leaves'\): no pruning has less than 1 of it"),
         ({"at_most": 1, "rows": [0, 4]}, "there is no row 4 in a cost sample of 4 rows"),
