@@ -6,7 +6,6 @@ from formulations.models import (
     read_point as read_point,
     read_pruning as read_pruning,
 )
-from formulations.models.latex import to_latex as to_latex
 from formulations.programs.files import write_program as write_program
 from formulations.programs.program_text import read_program as read_program
 from formulations.programs.matrix import MATRICES as MATRICES

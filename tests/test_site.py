@@ -13,7 +13,6 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -75,23 +74,6 @@ def test_every_engine_and_formulation_is_in_the_tables() -> None:
     assert first_cells(engines, "For one lambda") == set(pm.SOLVERS)
     assert first_cells(engines, "For a budget") == set(BUDGET_SOLVERS)
     assert first_cells(DOCS / "formulations.md", "# Formulations") == set(pm.programs.FORMULATIONS)
-
-
-DEFINED = re.compile(r"& \\mathrm\{(?:error|cost|stopped)\}(?:_\{h\})? = (?!1 &&)")
-
-
-def test_the_programs_of_the_page_are_the_models() -> None:
-    """Objective, rows and domains of each formulation are what `to_latex` writes of its model, as is what they define."""
-    trees, page = pm.datasets.two_trees(prices=(1, 2, 1)), (DOCS / "formulations.md").read_text()
-    options: dict[str, dict[str, Any]] = {"IP0": {}, "LP1": {"budget": 2}}
-    for name, build in pm.programs.FORMULATIONS.items():
-        model = build(trees.only_tree(0) if name == "IP2" else trees, **options.get(name, {"lam": 0.25}))
-        lines = pm.programs.to_latex(model).removesuffix("\n\\end{align*}").split("\n", 1)[1].split(" \\\\\n")
-        shown = re.search(rf"^\*\*{name}\*\*.*?\n\\begin{{align\*}}\n(.*?)\n\\end", page, re.DOTALL | re.MULTILINE)
-        assert shown
-        assert shown[1].split(" \\\\\n") == [line for line in lines if not DEFINED.match(line)], name
-        if name == "IP3":
-            assert " \\\\\n".join(line for line in lines if DEFINED.match(line)) in page
 
 
 def test_the_picture_of_ip1_is_a_fractional_vertex() -> None:

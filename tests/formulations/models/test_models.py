@@ -355,34 +355,3 @@ def test_a_limit_is_a_parameter_by_its_title() -> None:
     same = [pm.Limit(1, rows=[0]), pm.Limit(2, rows=[0])]
     with pytest.raises(InvalidInputError, match="several limits have the title 'cost of some rows'"):
         FORMULATIONS["LP1"](problem, limits=same)
-
-
-def test_latex_has_each_family_once() -> None:
-    """Rows of all formulations by the names of the model's components, with a user's own; what is not active is left out."""
-    rows = {
-        "IP0": [r"\mathrm{stopped}_{h} = 1 && h \in \mathrm{LEAVES}"],
-        "IP1": [r"z_{h} \le w_{m,i} && (h,m,i) \in \mathrm{MET}"],
-        "IP2": [r"w_{m,i} + \mathrm{stopped}_{h} = 1 && (h,m,i) \in \mathrm{USAGE}"],
-        "IP3": [
-            r"w^{t}_{h,m,i} + \mathrm{stopped}_{h} = 1 && (h,m,i) \in \mathrm{USAGE}",
-            r"w^{t}_{h,m,i} \le w_{m,i} && (h,m,i) \in \mathrm{USAGE}",
-        ],
-        "LP1": [r"\mathrm{cost} \le \mathrm{limit}"],
-        "closure": [r"y_{h} \le y_{\mathrm{par}(h)} && h \in \mathrm{BELOW}", r"y_{h} \le w_{m,i} && (h,m,i) \in \mathrm{USAGE}"],
-    }
-    for name, families in rows.items():
-        model = FORMULATIONS[name](two_trees().only_tree(0) if name == "IP2" else two_trees(), **options(name))
-        used = pm.programs.feature_used(model)
-        model.few = pyo.Constraint(expr=pyo.quicksum(used.values()) <= 2)
-        model.off = pyo.Constraint(expr=used["1"] <= 0)
-        model.off.deactivate()
-        model.own = pyo.Constraint(expr=used["1"] - 2 * model.kept[0] >= -1)
-        lines = pm.programs.to_latex(model).split("\\\\\n")
-        for family in (
-            *families,
-            r"\mathrm{kept}_{h} \le \mathrm{feature\_used}_{\mathrm{f}(h)} && h \in \mathrm{asks}",
-            r"\sum_{k \in \mathrm{feature\_used}} \mathrm{feature\_used}_{k} \le 2",
-            r"-1 \le \mathrm{feature\_used}_{\text{1}} - 2\,\mathrm{kept}_{0}",
-        ):
-            assert sum(line.strip() == f"& {family}" for line in lines) == 1, (name, family)
-        assert not any(r"\text{1}} \le 0" in line for line in lines)
