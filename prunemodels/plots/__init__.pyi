@@ -4,7 +4,7 @@ from prunemodels.plots.choice import plot_budget as plot_budget, plot_choice as 
 from prunemodels.plots.curves import plot_curves as plot_curves
 from prunemodels.plots.cut import closure_graph as closure_graph, plot_cut as plot_cut
 from prunemodels.plots.curves import plot_exits as plot_exits
-from prunemodels.plots.history import plot_columns as plot_columns, plot_gaps as plot_gaps, plot_history as plot_history
+from prunemodels.plots.history import plot_history as plot_history
 from prunemodels.plots.trees import plot_levels as plot_levels
 from prunemodels.plots.matrices import plot_decomposition as plot_decomposition, plot_matrix as plot_matrix
 from prunemodels.plots.networks import draw_network as draw_network

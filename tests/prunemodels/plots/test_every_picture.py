@@ -102,7 +102,6 @@ ON_AXES: dict[str, Callable[[Axes | None], Figure]] = {
     "choice": lambda ax: pm.plots.plot_choice(seen(), chosen=2, ax=ax),
     "curves": curves,
     "cut": lambda ax: pm.plots.plot_cut(pm.Pruning.unpruned(two_trees()), Fraction(7, 24), first=1, ax=ax),
-    "gaps": lambda ax: pm.plots.plot_gaps({f"engine {k}": RUN for k in range(9)}, against="seconds", ax=ax),
     "levels": lambda ax: pm.plots.plot_levels(path(), ax=ax),
     "levels_in_boxes": lambda ax: pm.plots.plot_levels(path(), trees=[0], named=True, ax=ax),
     "trees": lambda ax: pm.plots.plot_trees(path().problem, kept=path()[2].kept, row=0, ax=ax),
@@ -118,14 +117,11 @@ ON_AXES: dict[str, Callable[[Axes | None], Figure]] = {
 PICTURES: dict[str, Callable[[], Figure]] = {name: partial(draw, None) for name, draw in ON_AXES.items()} | {
     "exits": lambda: pm.plots.plot_exits(case("sets").cascade, case("sets").X, case("sets").y),
     "history": lambda: pm.plots.plot_history(RUN),
-    "columns": lambda: pm.plots.plot_columns(pm.engines.dantzig_wolfe(path().problem, 0.01, scheme="plain")),
 }
 every_picture = pytest.mark.parametrize("draw", PICTURES.values(), ids=PICTURES)
 
 
-@pytest.mark.slow_cases(
-    "budget", "certificate", "choice", "decomposition", "exits", "gaps", "history", "matrix", "point", "tradeoff"
-)
+@pytest.mark.slow_cases("budget", "certificate", "choice", "decomposition", "exits", "history", "matrix", "point", "tradeoff")
 @every_picture
 def test_it_can_be_read(draw: Callable[[], Figure]) -> None:
     """On 14 by 11 inches at most, texts and legends cover nothing and stay inside, and no number is hidden at an axis' end."""
@@ -150,7 +146,6 @@ def test_it_can_be_read(draw: Callable[[], Figure]) -> None:
     "cut",
     "decomposition",
     "exits",
-    "gaps",
     "history",
     "levels_in_boxes",
     "matrix",

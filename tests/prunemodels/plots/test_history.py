@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import matplotlib as mpl
@@ -12,7 +11,6 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
@@ -21,7 +19,7 @@ from formulations import Solver
 from formulations.instance.papers import ERRORS, two_trees
 from prunemodels.cascades.evaluation import stops_of
 from prunemodels.plots.curves import plot_exits
-from prunemodels.plots.history import plot_columns, plot_gaps, plot_history
+from prunemodels.plots.history import plot_history
 from prunemodels.plots.picture import DRAWING
 from prunemodels.plots.trees import NEVER_KEPT, plot_levels
 from solvers.column_generation import PLAIN, dantzig_wolfe
@@ -64,37 +62,6 @@ def test_the_axis_follows_solution_and_bound() -> None:
     low, high = plot_history(history).axes[0].get_ylim()
     assert 0.5 < low < 0.9
     assert 1.5 < high < 2.5
-
-
-RUN = {"gap": np.array([math.inf, 0.5, 0.01, 0.0]), "seconds": np.array([0.1, 0.2, 0.4, 0.8])}
-
-
-def points(figure: Figure, k: int = 0) -> tuple[list[float], list[float]]:
-    line = figure.axes[0].get_lines()[k]
-    return np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist()
-
-
-def test_gaps_over_rounds_and_over_seconds() -> None:
-    """Rounds count from 1; no bound yet is no point, and a gap of 0 stands at the bottom."""
-    x, y = points(plot_gaps({"a": RUN}))
-    assert x == [1, 2, 3, 4]
-    np.testing.assert_array_equal(y, [math.nan, 0.5, 0.01, DRAWING.smallest])
-    figure = plot_gaps({"a": RUN}, against="seconds")
-    assert points(figure)[0] == [0.1, 0.2, 0.4, 0.8]
-    axes = figure.axes[0]
-    assert (axes.get_xscale(), axes.get_yscale(), axes.get_xlabel()) == ("log", "log", "seconds")
-    assert plt.get_fignums() == []
-
-
-def test_columns_stand_at_their_rounds_and_trees() -> None:
-    """One mark for each column that entered after the start."""
-    solution = dantzig_wolfe(instance("iris"), lambdas("iris")[2], scheme="plain")
-    above, below, _ = plot_columns(solution).axes
-    later = solution.columns().query("entered > 0")
-    marks = below.collections[0]
-    np.testing.assert_array_equal(marks.get_offsets(), later[["entered", "tree"]].to_numpy())
-    np.testing.assert_array_equal(marks.get_array(), -later["reduced_cost"].to_numpy())
-    assert [line.get_ydata()[-1] for line in above.get_lines()][1] == solution.history["bound"][-1]
 
 
 def look(ax: Axes) -> dict[str, tuple[str, str, str]]:

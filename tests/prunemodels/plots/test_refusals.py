@@ -24,16 +24,15 @@ from prunemodels.evaluation.held_out import hold_out
 from prunemodels.plots.choice import plot_budget, plot_choice
 from prunemodels.plots.curves import plot_curves
 from prunemodels.plots.cut import closure_graph, plot_cut
-from prunemodels.plots.history import plot_columns, plot_gaps
+from prunemodels.plots.history import plot_history
 from prunemodels.plots.matrices import plot_matrix
 from prunemodels.plots.networks import draw_network, network_graph, plot_certificate
 from prunemodels.plots.picture import save_picture
 from prunemodels.plots.tradeoff import plot_tradeoff
 from prunemodels.plots.trees import plot_point, plot_trees
-from solvers.column_generation import dantzig_wolfe
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.prunemodels.plots.cases import HELD_OUT, ONE, TWO, X, Y, curve, evaluation, forest, path, solution
-from tests.prunemodels.plots.test_history import RUN
+from tests.prunemodels.plots.test_every_picture import RUN
 
 PAPERS = two_trees()
 NETWORK = tree_network(PAPERS, 0)
@@ -101,11 +100,9 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: plot_curves([ONE, TWO], choose_on=[ONE]), "choose_on has other curves, or other points, than curves"),
     (lambda: plot_curves([ONE, TWO], choose_on=[ONE, ONE]), "choose_on has other curves, or other points, than curves"),
     (lambda: plot_curves([ONE, TWO], choose_on=[ONE, TWO, TWO]), "choose_on has other curves, or other points, than curves"),
-    (lambda: plot_gaps({}), "histories is empty"),
-    (lambda: plot_gaps({"a": {name: column[:0] for name, column in RUN.items()}}), r"histories\['a'\] has 0 rounds"),
-    (lambda: plot_gaps({"a": {"gap": RUN["gap"]}}), r"histories\['a'\] has 4 rounds and lacks \['seconds'\]; give the history"),
-    (lambda: plot_gaps({"a": RUN | {"gap": RUN["gap"][:3]}}), r"histories\['a'\]\['seconds'\] has shape \(4,\); .* each of 3"),
-    (lambda: plot_columns(dantzig_wolfe(PAPERS, 0.1, scheme="plain", rounds=0)), "no column that entered after the start"),
+    (lambda: plot_history({name: column[:0] for name, column in RUN.items()}), "history has 0 rounds"),
+    (lambda: plot_history({"gap": RUN["gap"]}), r"history has 3 rounds and lacks \['value', 'bound'\]; give the history"),
+    (lambda: plot_history(RUN | {"gap": RUN["gap"][:2]}), r"history\['gap'\] has shape \(2,\); .* each of 3"),
     (lambda: plot_cut(crowd(), 1), r"the picture would have \d+ splits and purchases, at most 40 can be read"),
     (lambda: closure_graph(PAPERS, -1), "lam is -1, negative"),
     (lambda: draw_network(tree_network(real_tree(), 0, expanded=True)), "the picture would have .* arcs, at most 60 can be read"),
