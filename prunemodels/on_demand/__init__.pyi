@@ -6,5 +6,4 @@ from prunemodels.on_demand.request import (
     from_table as from_table,
 )
 from prunemodels.on_demand.result import OnDemandResult as OnDemandResult
-from prunemodels.on_demand.deciding import cheap_trees_first as cheap_trees_first
 from prunemodels.on_demand.walk import Walk as Walk

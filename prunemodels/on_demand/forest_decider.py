@@ -139,10 +139,10 @@ class ForestDecider(Decider):
         plan, ends, value = self._plan, self._plan.extremes, self._plan.response.value
         wanted, done, early = self._nothing(rows)
         total = np.zeros((rows.size, 3, value.shape[1]))
-        ranges, place = Ranges(value, ends.low, ends.high), self._options.place
+        ranges = Ranges(value, ends.low, ends.high)
         owed = Owed(plan.needs, plan.item_units.astype(np.float64), self.held.paid_by != NEVER)
         room = Room.of(len(plan.needs), value.shape[1], self._trees)
-        ask_for_one(rows, self._standing(status), self._trees, ranges, place, owed, room, wanted, done, total)
+        ask_for_one(rows, self._standing(status), self._trees, ranges, owed, room, wanted, done, total)
         if stop and self._certainty is not None:
             open_rows = np.flatnonzero(~done)
             early[open_rows] = self._certainty.of(total[open_rows])

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from formulations.arguments import Count, Range, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
-from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import TreeModel
@@ -55,23 +54,19 @@ class OnDemandPredictor:
     early_stopping
         classification: a row stops as soon as the remaining trees cannot change its class, in the library's own floating-point
         sums. So the classes are those of the whole model; probabilities are not. Rows then ask for one feature at a time, in
-        more rounds.
+        more rounds: for the one with the largest sum, over the trees that wait for it, of the distance between a tree's possible
+        answers, per square root of the feature's price.
     tolerance
         a row stops as soon as its number (regression), or the probability of each class, is certain to be within this distance
         of the whole model's. With `early_stopping` too, its class must be certain as well.
     threshold
         two classes: the second one is predicted where its probability is at least this; default: the likelier one.
-    order
-        with early stopping, what a row asks for next. ``"adaptive"``: the feature with the largest sum, over the trees that wait
-        for it, of the distance between a tree's possible answers, per square root of the feature's price. ``"forest"``: what the
-        first unfinished tree waits for. Or a permutation of the trees, such as `cheap_trees_first` finds: the same in that order.
-        Without early stopping all needed features are asked for at once, and the order changes nothing.
     max_rows
         most rows of a request; larger ones are split.
     max_cost
         the most that a row may pay; items paid once for all rows do not count. In a forest, a feature that a row cannot pay
         counts as one that cannot be had: its tree answers with the value of the node that the row has reached. A row that cannot
-        pay for all that it waits for buys one feature at a time, in `order`. In a cascade, a row whose next purchase would exceed
+        pay for all that it waits for buys one feature at a time. In a cascade, a row whose next purchase would exceed
         the cap stops with the answer of the last stage that has predicted; what it bought on the way to the next stage is paid.
     limits
         ``[Limit(B, each=True)]`` is ``max_cost=B``. No other limit can be kept by a walk, which sees one row at a time.
@@ -119,7 +114,6 @@ class OnDemandPredictor:
         early_stopping: bool = False,
         tolerance: Annotated[float, Range(0, math.inf, open_above=True)] | None = None,
         threshold: Annotated[float, Range(0, 1)] | None = None,
-        order: Literal["adaptive", "forest"] | Sequence[int] | NDArray[np.integer[Any]] = "adaptive",
         max_rows: Count | None = None,
         max_cost: Price | None = None,
         limits: Sequence[Limit] | None = None,
@@ -133,11 +127,11 @@ class OnDemandPredictor:
         self._asking = Asking(max_rows, ask_again, absent, cap)
         self._probabilities_open = not isinstance(model, HasStages) and early_stopping and tolerance is None
         if isinstance(model, HasStages):
-            _refuse_choices(model, early_stopping, tolerance, threshold, order)
+            _refuse_choices(model, early_stopping, tolerance, threshold)
             served = acquire.names if isinstance(acquire, TableLookup) else None
             self._plan, self._decider = staged_walks(model.staged_model(), costs, evaluation_cost, served)
         else:
-            options = partial(_options, early=early_stopping, tolerance=tolerance, order=order)
+            options = partial(_options, early=early_stopping, tolerance=tolerance)
             like = acquire.cells if isinstance(acquire, TableLookup) else None
             self._plan, self._decider = forest_walks(model, costs, evaluation_cost, threshold, options, like)
         if isinstance(acquire, TableLookup):
@@ -382,33 +376,22 @@ def _labels(rows: Any) -> pd.Index[Any]:
     return labels
 
 
-def _options(model: TreeModel, early: bool, tolerance: float | None, order: Any) -> Options:
-    """Check when to stop and in which order."""
+def _options(model: TreeModel, early: bool, tolerance: float | None) -> Options:
+    """Check when to stop."""
     numbers = model.task == "regression"
     if early and numbers and tolerance is None:
         raise InvalidInputError("early_stopping: a number changes with every tree; give tolerance")
-    return Options(early and not numbers, tolerance, _places(order, model.ensemble))
+    return Options(early and not numbers, tolerance)
 
 
-def _refuse_choices(model: Any, early_stopping: bool, tolerance: float | None, threshold: float | None, order: Any) -> None:
+def _refuse_choices(model: Any, early_stopping: bool, tolerance: float | None, threshold: float | None) -> None:
     """Refuse options that are for forests."""
-    given = {"early_stopping": early_stopping, "tolerance": tolerance is not None}
-    given |= {"threshold": threshold is not None, "order": not isinstance(order, str)}
+    given = {"early_stopping": early_stopping, "tolerance": tolerance is not None, "threshold": threshold is not None}
     for name, was in given.items():
         if was:
             raise InvalidInputError(
                 f"{name} is for forests; the policy of a {type(model).__name__} says when a row stops, see its at_cost and at_lam"
             )
-
-
-def _places(order: Any, trees: Ensemble) -> NDArray[np.int64]:
-    """The place of each tree in the order; an empty array for ``"adaptive"``."""
-    if isinstance(order, str):
-        return np.arange(trees.n_trees if order == "forest" else 0, dtype=np.int64)
-    given = np.asarray(order)
-    if given.dtype.kind not in "iu" or not np.array_equal(np.sort(given), np.arange(trees.n_trees)):
-        raise InvalidInputError(f"order is no permutation of the trees 0 to {trees.n_trees - 1}; name each once")
-    return np.argsort(given).astype(np.int64)
 
 
 def _cap_of(limits: Sequence[Limit], max_cost: Price | None) -> Fraction:

@@ -125,12 +125,12 @@ class Room(NamedTuple):
 
 
 @njit(cache=True)
-def ask_for_one(rows, at, trees, ranges, place, owed, room, wanted, done, total):  # type: ignore[no-untyped-def]
+def ask_for_one(rows, at, trees, ranges, owed, room, wanted, done, total):  # type: ignore[no-untyped-def]
     """Write the bounds of (1) and the guess into `total`, shape (rows, 3, K), and mark the feature to ask for next.
 
-    ``place[t]`` is tree t's place in a given order: the first tree that waits decides. Where ``place`` is empty, the score of
-    feature f is the sum, over the trees that wait for it, of how far apart their answers can be, divided by the square root of
-    what is still to be paid for it. Divided by the price itself, cheap features that settle little would all be bought first.
+    The score of feature f is the sum, over the trees that wait for it, of how far apart their answers can be, divided by the
+    square root of what is still to be paid for it. Divided by the price itself, cheap features that settle little would all be
+    bought first.
     """
     left, column, node, value = trees.left, trees.column, at.node, ranges.value
     n_trees, n_classes = node.shape[1], value.shape[1]
@@ -139,7 +139,6 @@ def ask_for_one(rows, at, trees, ranges, place, owed, room, wanted, done, total)
         i = rows[k]
         for f in range(score.shape[0]):
             score[f] = -1.0
-        first, asked = n_trees, -1
         for t in range(n_trees):
             h = node[i, t]
             f = column[h]
@@ -152,8 +151,6 @@ def ask_for_one(rows, at, trees, ranges, place, owed, room, wanted, done, total)
                     if ends[1, c] - ends[0, c] > widest:
                         widest = ends[1, c] - ends[0, c]
                 score[f] = score[f] + widest if score[f] > 0.0 else widest
-                if place.shape[0] and place[t] < first:
-                    first, asked = place[t], f
             for c in range(n_classes):
                 total[k, 0, c] += ends[0, c]
                 total[k, 1, c] += ends[1, c]
@@ -164,7 +161,7 @@ def ask_for_one(rows, at, trees, ranges, place, owed, room, wanted, done, total)
         if not waits:
             done[k] = True
         else:
-            wanted[k, asked if place.shape[0] else _best_buy(score, owed, i)] = True
+            wanted[k, _best_buy(score, owed, i)] = True
 
 
 @njit(cache=True)

@@ -147,8 +147,6 @@ def test_as_many_derived_columns_as_raw_ones_are_not_confused() -> None:
     assert ours.evaluation is not None
     assert theirs.evaluation is not None
     assert ours.evaluation.cost.tolist() == theirs.evaluation.cost.tolist()
-    order = pm.on_demand.cheap_trees_first(pipe, VALID[numbers], costs=price)
-    assert (order == pm.on_demand.cheap_trees_first(plain, rows, costs=price)).all()
 
 
 def test_boosted_models_at_the_end_of_a_pipeline() -> None:

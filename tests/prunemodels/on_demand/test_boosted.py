@@ -48,9 +48,9 @@ def library_answers(model: Any, X: Any) -> np.ndarray:
 def test_answers_and_costs_are_the_whole_model_s(library: str) -> None:
     """Every model that is read: labels and numbers of the library, probabilities, and the cost that evaluate reports.
 
-    Stopping early, in either order, rows have the class of the whole model, at no more than its cost, and some of them do stop.
+    Stopping early, rows have the class of the whole model, at no more than its cost, and some of them do stop.
     """
-    stopped = dict.fromkeys(("adaptive", "forest"), 0)
+    stopped = 0
     for name, (model, X, y) in models_of(library).items():
         costs, theirs = COSTS[: X.shape[1]], library_answers(model, X)
         result = OnDemandPredictor(model, costs, from_table(X)).run(len(X))
@@ -61,12 +61,12 @@ def test_answers_and_costs_are_the_whole_model_s(library: str) -> None:
         if hasattr(model, "predict_proba"):
             assert np.abs(result.probabilities - model.predict_proba(X)).max() <= (3e-7 if library == "xgboost" else 1e-15), name
         assert result.mean_cost == pytest.approx(pm.evaluate(model, X, y, costs=costs).cost, rel=1e-12), name
-        for order in stopped if result.probabilities is not None else ():
-            early = OnDemandPredictor(model, costs, from_table(X), early_stopping=True, order=order).run(len(X))
+        if result.probabilities is not None:
+            early = OnDemandPredictor(model, costs, from_table(X), early_stopping=True).run(len(X))
             assert np.array_equal(early.predictions, theirs), name
             assert (early.units <= result.units).all(), name
-            stopped[order] += int(early.stopped_early.sum())
-    assert min(stopped.values()) > 50
+            stopped += int(early.stopped_early.sum())
+    assert stopped > 50
 
 
 @pytest.mark.slow_cases("lightgbm", "xgboost")

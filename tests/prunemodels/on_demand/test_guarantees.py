@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
-from prunemodels.on_demand import cheap_trees_first, from_table
+from prunemodels.on_demand import from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
@@ -86,27 +86,18 @@ def test_against_the_slow_walk(seed, lost, up_front):
             assert result.predictions[i] == case.trees.classes[np.argmax(mean)]
 
 
-ORDERS = ["adaptive", "forest", "random"]
-
-
-def order_of(name, n_trees, seed=0):
-    """An order by its name."""
-    return np.random.default_rng(seed).permutation(n_trees) if name == "random" else name
-
-
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
-@given(seed=SEEDS, ties=st.booleans(), lost=st.floats(0, 0.4), order=st.sampled_from(ORDERS))
-def test_the_classes_are_the_full_walks(seed, ties, lost, order):
+@given(seed=SEEDS, ties=st.booleans(), lost=st.floats(0, 0.4))
+def test_the_classes_are_the_full_walks(seed, ties, lost):
     """Also with ties, arbitrary values of inner nodes, up to four classes, and features lost: as without early stopping.
 
     No row pays more than the walk to the end, for any item that it would not have bought, or for one twice.
     """
     case, rng = random_case(seed, ties=ties), np.random.default_rng(seed)
     had = rng.random(case.X.shape) >= lost
-    order = order_of(order, case.trees.n_trees, seed)
     spy = Spy(case.X, had)
-    stopping = OnDemandPredictor(case.trees, case.costs, spy, early_stopping=True, order=order).run(len(case.X))
+    stopping = OnDemandPredictor(case.trees, case.costs, spy, early_stopping=True).run(len(case.X))
     full = OnDemandPredictor(case.trees, case.costs, Spy(case.X, had)).run(len(case.X))
     assert np.array_equal(stopping.predictions, full.predictions)
     assert (stopping.units <= full.units).all()
@@ -244,28 +235,3 @@ def test_what_is_known_below_an_open_split_counts():
     assert spy.calls == 0
     assert result.predictions[0] == "class 0"
     assert result.stopped_early[0]
-
-
-def test_cheap_trees_first_by_hand():
-    """The cheapest tree, then the one that adds least to what is bought already, then the rest."""
-    stumps = [stump(0, (1, 0), (0, 1)), stump(1, (1, 0), (0, 1)), stump(2, (1, 0), (0, 1))]
-    forest = forest_of(*stumps, n_features=3)
-    assert cheap_trees_first(forest, np.zeros((4, 3)), costs=[3, 1, 2]).tolist() == [1, 2, 0]
-    shared = pm.CostItems.from_items({"a": 1, "b": 3, "g": 5, "l": 99}, [["a", "g", "l"], ["b"], ["g"]], once=["l"])
-    assert cheap_trees_first(forest, np.zeros((4, 3)), costs=shared).tolist() == [1, 2, 0]
-    shared = pm.CostItems.from_items({"a": 1, "b": 3, "g": 1, "l": 99}, [["a", "g", "l"], ["b"], ["a"]], once=["l"])
-    assert cheap_trees_first(forest, np.zeros((4, 3)), costs=shared).tolist() == [2, 0, 1]
-
-
-def test_cheap_trees_first_counts_the_paths_of_the_rows():
-    """Rows that do not reach a dear split do not pay for it."""
-    node, values = stump(0, (1, 0), (0, 1))
-    below = stump(1, (1, 0), (0, 1))
-    node.left = below[0]
-    forest = forest_of(stump(2, (1, 0), (0, 1)), (node, [values[0], *below[1], values[2]]), n_features=3)
-    assert cheap_trees_first(forest, np.ones((2, 3)), costs=[1, 9, 2]).tolist() == [1, 0]
-    assert cheap_trees_first(forest, np.zeros((2, 3)), costs=[1, 9, 2]).tolist() == [0, 1]
-    case = fitted("random forest, named features")
-    assert sorted(cheap_trees_first(case.forest, case.X, costs=1)) == [0, 1, 2]
-    with pytest.raises(pm.errors.InvalidInputError, match="training order"):
-        cheap_trees_first(case.forest, case.X[list("edcba")], costs=1)

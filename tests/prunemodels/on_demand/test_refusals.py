@@ -66,10 +66,6 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: of(costs=pm.CostItems.plain([1, 2])), "costs has prices for 2 features, the forest was trained on 5"),
     (lambda: OnDemandPredictor(random_case(1).trees, acquire=print), "costs is None, and the forest was not pruned with prices"),
     (lambda: of(evaluation_cost=-1), "evaluation_cost is -1"),
-    (lambda: of(order="best"), "order is 'best'; give one of 'adaptive', 'forest', a sequence"),
-    (lambda: of(order=[0, 1]), "order is no permutation of the trees 0 to 2"),
-    (lambda: of(order=[0, 1, 1]), "order is no permutation"),
-    (lambda: of(order=[0.0, 1.0, 2.0]), r"order\[0\] is 0.0; give a whole number"),
     (lambda: of(threshold=1.5), "threshold is 1.5; give a number"),
     (lambda: numbers(threshold=0.5), "the model predicts numbers; a threshold is for two classes"),
     (lambda: of(max_rows=0), "max_rows is 0; give a whole number >= 1"),
@@ -130,7 +126,6 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: cascade(evaluation_cost=1), r"evaluation_cost is 1 for 'a', the cascade was made with 0\.01; leave it out"),
     (lambda: cascade(early_stopping=True), "early_stopping is for forests; the policy of a CascadeClassifier"),
     (lambda: cascade(tolerance=0.1), "tolerance is for forests"),
-    (lambda: cascade(order=[0, 1]), "order is for forests"),
     (lambda: cascade(max_rows=0), "max_rows is 0"),
     (lambda: cascade(max_cost=-1), "max_cost is -1, negative"),
 ]
