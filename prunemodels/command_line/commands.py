@@ -95,11 +95,10 @@ def inputs(model: str = f"forest FOREST  {MODEL}", *, need: str = "!", boosted: 
     reported{"; a boosted model needs it" * boosted}
 {PRICES.strip().replace("?", need)}
 # errors that pruning minimises{" (a boosted model: its own loss on --data)" * boosted}
---errors in-bag|out-of-bag|given|blend:choice=in-bag  the examples on which the errors to be minimised are measured
+--errors in-bag|out-of-bag|given:choice=in-bag  the examples on which the errors to be minimised are measured
     (default: in-bag)
---train FILE                the forest's training data, rows in their order, for in-bag, out-of-bag or blend
---error-data FILE           labelled data for given or blend
---given-share S:share=0.5   part of --error-data in a blend with in-bag (default: 0.5)
+--train FILE                the forest's training data, rows in their order, for in-bag or out-of-bag
+--error-data FILE           labelled data for given
 --mistakes COSTS:mistakes    what it costs to call A's examples B, e.g. ill:well=10,well:ill=1 (default: 1 each)
 """
 

@@ -180,7 +180,7 @@ def _finish(
         Line("model", model),
         Line("exits", f"{stages}, {len(path)} optimal policies, learned from {path.n:,} examples"),
     ]
-    drop = "budget lam data costs evaluation-cost errors train error-data given-share mistakes max-error confidence"
+    drop = "budget lam data costs evaluation-cost errors train error-data mistakes max-error confidence"
     drop += "" if seen else " label weights map-labels ignore decimal positive"
     page = Path(outs[0]).with_suffix(".html").name
     options: dict[str, Any] = {"written": outs, "ignored": data.ignored, "hints": hints}

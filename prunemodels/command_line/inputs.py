@@ -35,7 +35,7 @@ from prunemodels.command_line.progress import SETTINGS, doing
 from prunemodels.command_line.summary import model_name
 from prunemodels.data_files import read_and_tell, read_prices, shown, take_column, take_columns, take_features
 from prunemodels.files.forests import load_forest
-from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
+from prunemodels.models.forests.error_samples import ErrorSample, Given, InBag, OutOfBag
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.problems import problem_of
 from prunemodels.models.forests.reading import ReadForest
@@ -338,8 +338,8 @@ class NamedErrors:
 
 
 NEEDED, USED = (
-    {"in-bag": (), "out-of-bag": ("train",), "given": ("error_data",), "blend": ("error_data",)},
-    {"in-bag": ("train",), "out-of-bag": ("train",), "given": ("error_data",), "blend": ("train", "error_data")},
+    {"in-bag": (), "out-of-bag": ("train",), "given": ("error_data",)},
+    {"in-bag": ("train",), "out-of-bag": ("train",), "given": ("error_data",)},
 )
 """The files that each choice of ``--errors`` needs, and those that it can use."""
 
@@ -364,9 +364,7 @@ def read_errors(args: argparse.Namespace, model: TreeModel) -> tuple[ErrorSample
     if args.errors == "out-of-bag" and train is not None:
         sample = OutOfBag(train.X, train.y, train.weights)
     if given_data is not None:
-        given_sample = Given(given_data.X, given_data.y, given_data.weights)
-        share = args.given_share
-        sample = given_sample if args.errors == "given" else Blend([(1 - share, sample), (share, given_sample)])
+        sample = Given(given_data.X, given_data.y, given_data.weights)
     return NamedErrors(sample, f"--errors {args.errors}"), list(files.values())
 
 

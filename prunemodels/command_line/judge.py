@@ -270,7 +270,7 @@ def features_of(args: argparse.Namespace, table: Examples, rows: NDArray[Any] | 
 
 def _next(args: argparse.Namespace, n_features: int) -> str:
     """Prune the model to half of its features at a price of 1 each; first keep examples apart in a file, where none were."""
-    apart, kept = args.apart_csv or args.held_out, "train given-share seed positive held-out"
+    apart, kept = args.apart_csv or args.held_out, "train seed positive held-out"
     if apart is None:
         return f"{again(args, 'train', None, '', apart_csv='apart.csv')} --force"
     out = Path(args.out)

@@ -136,7 +136,6 @@ TYPES: dict[str, Callable[[str], Any]] = {
     "pairs": pairs,
     "part": number("share", "a number between 0 and 1, such as 0.25", lambda x: 0 < x < 1),
     "seconds": number("time", "seconds >= 0", lambda x: x >= 0),
-    "share": number("share", "a number from 0 to 1", lambda x: 0 <= x <= 1),
     "whole": int,
 }
 """The types of values, by the names that options give them."""

@@ -384,7 +384,7 @@ def seen_apart(
 def check_boosted_options(args: argparse.Namespace, more: str) -> None:
     """Refuse options that are for forests, among them `more`, and a missing label."""
     for names, why in (
-        ("errors train error_data given_share mistakes", "a boosted model is pruned for its own loss on --data"),
+        ("errors train error_data mistakes", "a boosted model is pruned for its own loss on --data"),
         (f"method {more}", "for a budget or a lambda there is one search"),
     ):
         refuse(args, names, f"is for forests, {args.forest} holds a boosted model; {why}: drop it")

@@ -114,7 +114,7 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
 def _of_cascade(args: argparse.Namespace) -> CascadeFacts:
     """What the page says of a saved cascade."""
     own = f"is for forests, but {args.forest} holds a cascade, which has its own prices and models; drop it"
-    refuse(args, "data costs evaluation_cost errors train error_data given_share mistakes pruned limit method time_limit", own)
+    refuse(args, "data costs evaluation_cost errors train error_data mistakes pruned limit method time_limit", own)
     if args.held_out is None:
         refuse(args, "label weights groups", "names a column of --held-out, which is missing; give both, or neither")
     else:

@@ -37,7 +37,6 @@ REFUSED = {
         (f"{PRUNE} --budget 1_0", "a number is written without underscores"),
         (PRUNE, "one of --budget, --limit, --lam and --max-error is required"),
         (f"{PRUNE} --budget 1 --lam 1", "--budget and --lam do not go together"),
-        (f"{BUDGET} --given-share 2", "--given-share: '2' .* from 0 to 1"),
         (f"{BUDGET} --time-limit -1", "--time-limit: '-1'"),
         (f"{BUDGET} --method fast", "--method: .*'fast'.*exact"),
         (f"{PRUNE} --max-error 0.1 --confidence 1", "--confidence: '1' .* between 0 and 1"),

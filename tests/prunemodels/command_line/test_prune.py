@@ -159,12 +159,10 @@ def test_error_samples_weights_and_evaluation_cost(house: House, capsys: pytest.
     """Each choice of --errors gives the figures of the Python call with the same sample; weights and evaluation count."""
     train, weights = pd.read_csv("train.csv"), pd.read_csv("valid.csv").w.to_numpy()
     training, labelled = (train[house.X.columns], train.label), (house.X, house.y)
-    blend = pm.samples.Blend([(0.75, pm.samples.InBag()), (0.25, pm.samples.Given(*labelled))])
     for words, errors in [
         ("--errors in-bag --train train.csv", pm.samples.InBag(*training)),
         ("--errors out-of-bag --train train.csv", pm.samples.OutOfBag(*training, train.w)),
         ("--errors given --error-data valid.csv", pm.samples.Given(*labelled)),
-        ("--errors blend --error-data valid.csv --given-share 0.25", blend),
     ]:
         more = "--label label --weights w --evaluation-cost 0.1 --method path --budget 5 --out out/p.skops"
         r = told(capsys, f"prune {IN} {words} {more}")
