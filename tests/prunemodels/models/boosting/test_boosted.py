@@ -27,7 +27,7 @@ from prunemodels.other_libraries import BoostedPath, boosted_path
 from solvers import min_cut, price_sharing
 from tests.instances import way
 from tests.loops import looped
-from tests.prunemodels.models.boosting.test_majoriser import NAMES, direct_loss, every_loss, tiny
+from tests.prunemodels.models.boosting.test_promise import NAMES, direct_loss, every_loss, tiny
 from tests.prunemodels.models.libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings, model_of
 
 COSTS = [1, 2, 3, 4, 5, 6]
