@@ -120,8 +120,7 @@ def hold_out(
         of both intervals. ``"t"`` (default): Student's interval, which describes and does not guarantee. It has its confidence in
         the limit of many rows, and much less if a few rows are very dear: see `benchmarks.confidence`. It gives an error rate its
         exact interval, Clopper and Pearson's, and is the only one for errors of numbers, which are unbounded. ``"betting"``:
-        holds for every number of rows and every distribution, and is longer; take it for promises. ``"bernstein"`` and
-        ``"hoeffding"`` hold for every number of rows too, and are longer still.
+        holds for every number of rows and every distribution, and is longer; take it for promises.
 
     Raises
     ------

@@ -4,7 +4,7 @@ For each row k of the path, over n examples of weights w_i > 0,
 
     cost_k  = (items paid once)  +  sum w_i x_i / sum w_i         x_i: what example i buys, and its evaluation           (1)
     error_k = sum w_i l_i / sum w_i                               l_i: loss of the *forest*, see `TreeLoss`       (2)
-    se      = (7) of `prunemodels.statements.mean_bounds`                      of a mean of v_i                          (3)
+    se      = (5) of `prunemodels.statements.mean_bounds`                      of a mean of v_i                          (3)
 
 (3) applied to l_i is the standard error of the error itself. Two rows of the path err on much the same examples, so their
 *difference* is known better: its standard error is (3) applied to the paired differences of losses. Differences are taken to

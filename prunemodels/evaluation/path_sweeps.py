@@ -11,7 +11,7 @@ before the largest end of the splits that need it. Sums over the rows are kept a
     losses:  sum w l,  sum q l,  sum q l^2,  sum q d,  sum q d^2,   d = l - (loss at a reference position)               (2)
     costs:   sum w x,  sum q x,  sum q x^2                                                                              (3)
 
-where q are the squares of the weights w as standard errors take them, see `prunemodels.statements.mean_bounds`, (7).
+where q are the squares of the weights w as standard errors take them, see `prunemodels.statements.mean_bounds`, (5).
 Losses are summed from position 0 forwards and costs from the last position backwards, so that small sums consist of small terms.
 """
 

@@ -5,18 +5,15 @@ For n independent draws x_1, ..., x_n of one distribution on [0, M] with mean mu
     P(mu <= U) >= 1 - alpha                                                                                     (1)
 
     t            mean + t_{n-1, 1-alpha} s / sqrt(n)                     no guarantee for any n, see below
-    hoeffding    mean + M sqrt(log(1/alpha) / 2n)                                                                (2)
-    bernstein    mean + s sqrt(2 log(2/alpha) / n) + 7 M log(2/alpha) / 3(n - 1)                                 (3)
-    betting      the least m at which a gambler who bets against "mu >= m" multiplies his capital by 1/alpha      (4)
+    betting      the least m at which a gambler who bets against "mu >= m" multiplies his capital by 1/alpha      (2)
 
-(2) to (4) hold for every n. Student's bound has the probability of (1) in the limit of large n. Where a few draws make up most of
-the mean, it is too low several times as often as stated (``python -m benchmarks.confidence``). (3) is Theorem 4 of Maurer and
-Pontil, *Empirical Bernstein bounds and sample variance penalization*, 2009. (4) is of Waudby-Smith and Ramdas, *Estimating means
-of bounded random variables by betting*, 2024: with
-stakes s_i that depend on x_1, ..., x_{i-1} only, and with all numbers in units of M, the capital
+(2) holds for every n. Student's bound has the probability of (1) in the limit of large n. Where a few draws make up most of
+the mean, it is too low several times as often as stated (``python -m benchmarks.confidence``). (2) is of Waudby-Smith and Ramdas,
+*Estimating means of bounded random variables by betting*, 2024: with stakes s_i that depend on x_1, ..., x_{i-1} only, and with
+all numbers in units of M, the capital
 
     K_i(m) = product over j <= i of (1 + s_j(m) (m - x_j)),    s_j(m) = min(s_j, 0.9 / (1 - m)),
-    s_j    = sqrt(2 log(1/alpha) / (n v_{j-1})),    v_j = (1/4 + sum over i <= j of (x_i - mean_i)^2) / (j + 1),         (5)
+    s_j    = sqrt(2 log(1/alpha) / (n v_{j-1})),    v_j = (1/4 + sum over i <= j of (x_i - mean_i)^2) / (j + 1),         (3)
     mean_j = (1/2 + sum over i <= j of x_i) / (j + 1)
 
 is never negative. If mu >= m, it is a supermartingale, so the probability that it ever reaches 1/alpha is at most alpha (Ville's
@@ -24,10 +21,10 @@ inequality). Each factor grows with m, so bisection finds the bound.
 
 Draws of different weights are worth as much as fewer draws of equal weight. With W = w_1 + ... + w_n, Student's interval takes
 
-    n_eff = W^2 / sum of w_i^2                                  n where all weights are equal                           (6)
-    se^2  = sum of q_i (x_i - mean)^2 / W^2,    q_i = w_i^2 / (1 - w_i / W)         s^2 / n where all weights are equal  (7)
+    n_eff = W^2 / sum of w_i^2                                  n where all weights are equal                           (4)
+    se^2  = sum of q_i (x_i - mean)^2 / W^2,    q_i = w_i^2 / (1 - w_i / W)         s^2 / n where all weights are equal  (5)
 
-and n_eff - 1 degrees of freedom. (7) is White's standard error of a weighted mean with the correction HC2 of MacKinnon and White,
+and n_eff - 1 degrees of freedom. (5) is White's standard error of a weighted mean with the correction HC2 of MacKinnon and White,
 *Some heteroskedasticity-consistent covariance matrix estimators with improved finite sample properties*, 1985: a heavy draw pulls
 the mean towards itself. Below an n_eff of 2 nothing can be told; below `FEW` 95 % intervals hold less often than that
 (``python -m benchmarks.confidence --weights``).
@@ -36,11 +33,11 @@ A share of n draws that are 0 or 1 has the exact interval [l, u] of Clopper and 
 weights differ (Korn and Graubard, 1998). The difference of two shares of the same draws, d = b - c with b the share of draws that
 are worse and c of those that are better, has the ends (Newcombe 1998, of whose form this is the exact one)
 
-    d - sqrt((b - l_b)^2 - 2 r (b - l_b) (u_c - c) + (u_c - c)^2),    r = -sqrt(b c / (1 - b)(1 - c))                   (8)
+    d - sqrt((b - l_b)^2 - 2 r (b - l_b) (u_c - c) + (u_c - c)^2),    r = -sqrt(b c / (1 - b)(1 - c))                   (6)
     d + sqrt((u_b - b)^2 - 2 r (u_b - b) (c - l_c) + (c - l_c)^2)
 
 and 0 lies between them unless the exact sign test on the draws that are worse or better rejects it at the same confidence: five
-worse and none better (p = 0.063) do not say that something rose. On 30 to 2,000 rows (8) held in 95.2 to 100 % of the samples,
+worse and none better (p = 0.063) do not say that something rose. On 30 to 2,000 rows (6) held in 95.2 to 100 % of the samples,
 Student's interval in 78 to 100 % (``python -m benchmarks.confidence --pairs``).
 """
 
@@ -58,14 +55,14 @@ from formulations.arguments import Share, checked
 from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 
-Method = Literal["t", "betting", "bernstein", "hoeffding"]
+Method = Literal["t", "betting"]
 BoundMethod = Method | Literal["exact"]
 
 BISECTIONS = 50
-"""Halvings of [0, M] in (4). After so many the bound exceeds the least m by less than rounding."""
+"""Halvings of [0, M] in (2). After so many the bound exceeds the least m by less than rounding."""
 
 FEW = 30
-"""Below so many effective draws (6), Student's interval of a weighted mean holds less often than it says."""
+"""Below so many effective draws (4), Student's interval of a weighted mean holds less often than it says."""
 
 
 LEAST = 2 * (1 - 1e-9)
@@ -73,7 +70,7 @@ LEAST = 2 * (1 - 1e-9)
 
 
 class Effective:
-    """What a number of examples and their effective number (6) say; of all answers that have `n` and `n_effective`."""
+    """What a number of examples and their effective number (4) say; of all answers that have `n` and `n_effective`."""
 
     n: int
     n_effective: float
@@ -110,7 +107,7 @@ class MeanInterval(Effective):
     n
         number of examples.
     n_effective
-        how many examples of equal weight they are worth: (6). Below 2 the interval has all that is possible; see `warnings`.
+        how many examples of equal weight they are worth: (4). Below 2 the interval has all that is possible; see `warnings`.
     """
 
     mean: float
@@ -160,7 +157,7 @@ def upper_bound(
     Parameters
     ----------
     x
-        the draws, in random order, because (4) reads them one after another.
+        the draws, in random order, because (2) reads them one after another.
     largest
         M: no draw can be above it. It must be known beforehand, not taken from the sample. It may be infinite with ``"t"`` only.
     alpha
@@ -179,11 +176,6 @@ def upper_bound(
         bound = _exact_ends(mean, n, 1 - 2 * alpha)[1]
     elif method == "t":
         bound = mean + _half_width(x, weights, alpha)
-    elif method == "hoeffding":
-        bound = mean + largest * math.sqrt(math.log(1 / alpha) / (2 * n))
-    elif method == "bernstein":
-        log = math.log(2 / alpha)
-        bound = mean + standard_error(x) * math.sqrt(2 * log) + 7 * largest * log / (3 * (n - 1))
     elif largest == 0:
         bound = 0.0
     else:
@@ -201,18 +193,18 @@ def unequal(weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
 
 
 def effective_rows(weights: NDArray[np.float64]) -> float:
-    """(6)."""
+    """(4)."""
     return len(weights) if unequal(weights) is None else float(weights.sum() ** 2 / (weights @ weights))
 
 
 def squared_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The q of (7)."""
+    """The q of (5)."""
     left = 1 - weights / weights.sum()
     return np.asarray(weights**2 / np.maximum(left, np.finfo(np.float64).eps))
 
 
 def standard_error(x: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
-    """The standard error of the mean: (7), without weights s / sqrt(n), where s has n - 1 in its denominator."""
+    """The standard error of the mean: (5), without weights s / sqrt(n), where s has n - 1 in its denominator."""
     w = np.ones(len(x)) if weights is None else weights
     return math.sqrt(float(squared_weights(w) @ (x - _mean(x, weights)) ** 2)) / float(w.sum())
 
@@ -229,7 +221,7 @@ def _half_width(x: NDArray[np.float64], weights: NDArray[np.float64] | None, alp
 
 
 def _check(x: NDArray[np.float64], largest: float, method: BoundMethod, weights: NDArray[np.float64] | None) -> None:
-    least = 2 if method in ("t", "bernstein") else 1
+    least = 2 if method == "t" else 1
     if len(x) < least:
         raise InvalidInputError(f"the method {method!r} needs at least {least} draws, x has {len(x)}; give more")
     if method != "t" and weights is not None and (weights != weights[0]).any():
@@ -273,7 +265,7 @@ def ends_along(
 
 
 def paired_share_interval(d: NDArray[np.float64], weights: NDArray[np.float64], confidence: float) -> MeanInterval:
-    """The mean of differences that are -1, 0 or 1, or means of such in groups, with the interval (8)."""
+    """The mean of differences that are -1, 0 or 1, or means of such in groups, with the interval (6)."""
     n = effective_rows(weights)
     worse, better = (_mean(np.maximum(sign * d, 0.0), unequal(weights)) for sign in (1, -1))
     (worse_low, worse_high), (better_low, better_high) = (_exact_ends(share, n, confidence) for share in (worse, better))
@@ -305,7 +297,7 @@ def paired_interval(d: NDArray[np.float64], weights: NDArray[np.float64], confid
 
 @njit(cache=True)
 def _betting(x, alpha, bisections):  # type: ignore[no-untyped-def]
-    """(4) by bisection, for x in [0, 1]; returns an m at which the capital reached 1/alpha, or 1."""
+    """(2) by bisection, for x in [0, 1]; returns an m at which the capital reached 1/alpha, or 1."""
     n = x.shape[0]
     stake = np.empty(n)
     total, squares, variance = 0.5, 0.25, 0.25
