@@ -5,10 +5,15 @@ A case is a function that builds an instance, with the lambdas to solve it for. 
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -266,3 +271,24 @@ def path_by_parts(
     """The path in parts of at most so many usage arcs, with these tuning numbers and options."""
     params = params if largest is None else replace(params, largest_network=largest)
     return divide_and_conquer(problem, PathOptions(params=params, **asked))
+
+
+def ends_by_ctrl_c(before: str, call: str, *, after: float, within: float) -> None:
+    """That a script which makes a call ends by InterruptedSolveError alone, so soon after a Ctrl-C that comes after so long."""
+    code = f"{before}\nfrom formulations import InterruptedSolveError\nprint('go', flush=True)\n"
+    code += f"try:\n    {call}\nexcept InterruptedSolveError as stop:\n    print(stop)\n    sys.exit(7)"
+    pipe, root = subprocess.PIPE, Path(__file__).resolve().parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys\n" + code], cwd=root, stdout=pipe, stderr=pipe, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "go\n"
+        time.sleep(after)
+        assert process.poll() is None, "ended too early to be interrupted"
+        process.send_signal(signal.SIGINT)
+        start = time.perf_counter()
+        out, err = process.communicate(timeout=60)
+    assert time.perf_counter() - start < within
+    assert process.returncode == 7, err
+    assert "interrupted" in out
+    assert err == ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-import signal
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ from solvers.programs.linear_program import linear_program
 from solvers.programs.stoppable import interruptible
 from tests.instances import Node, problem_of
 from tests.loops import looped
+from tests.solvers.cases import ends_by_ctrl_c
 
 ROOT = Path(__file__).resolve().parents[3]
 INF = np.inf
@@ -297,48 +297,13 @@ def test_bad_options_are_refused() -> None:
         highs(dataclasses.replace(lp, matrix=doubled))
 
 
-INTERRUPTED = """
-import dataclasses, sys
-from formulations import InterruptedSolveError
-from solvers.programs.engines import LINEAR_ENGINES
-from tests.solvers.programs.test_engines import big
-lp = big(900)
-if sys.argv[2:]:
-    lp = dataclasses.replace(lp, integer=lp.cost > -1)
-print("go", flush=True)
-try:
-    LINEAR_ENGINES[sys.argv[1]](lp)
-except InterruptedSolveError as stop:
-    print(stop)
-    sys.exit(7)
-"""
-
-
-SOME = ("highs", "pdlp")
-"""Engines whose Ctrl-C is tried in the quick tests: each takes seconds."""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments",
-    [pytest.param([name], marks=() if name in SOME else pytest.mark.slow) for name in LINEAR_ENGINES]
-    + [pytest.param(["highs", "integer"], marks=pytest.mark.slow)],
-)
-def test_ctrl_c_ends_a_solve(arguments: list[str]) -> None:
+@pytest.mark.parametrize(("name", "integer"), [*((name, False) for name in LINEAR_ENGINES), ("highs", True)])
+def test_ctrl_c_ends_a_solve(name: str, integer: bool) -> None:
     """Ctrl-C after 2 s of a solve of more than 10 s ends it, and the process with it, within 5 s by InterruptedSolveError."""
-    with subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline() == "go\n"
-        time.sleep(2.0)
-        assert process.poll() is None, "ended too early to be interrupted"
-        process.send_signal(signal.SIGINT)
-        start = time.perf_counter()
-        out, err = process.communicate(timeout=60)
-    assert time.perf_counter() - start < 5
-    assert process.returncode == 7, err
-    assert "interrupted while" in out
-    assert err == ""
+    engines, home = "from solvers.programs.engines import LINEAR_ENGINES", "from tests.solvers.programs.test_engines import big"
+    whole = "import dataclasses; lp = dataclasses.replace(lp, integer=lp.cost > -1)" * integer
+    ends_by_ctrl_c(f"{engines}; {home}; lp = big(900)\n{whole}", f"LINEAR_ENGINES[{name!r}](lp)", after=2, within=5)
 
 
 def test_interruptible_passes_results_and_failures_on() -> None:
