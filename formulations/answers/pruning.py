@@ -102,11 +102,6 @@ class Pruning(Shown):
         return self.problem.usage.paid_by(self.kept)[:-n_items].reshape(n_items, -1)
 
     @property
-    def bought_once(self) -> NDArray[np.bool_]:
-        """bool, shape (M,): items paid once for all examples that the pruned forest needs."""
-        return self.problem.usage.once(self.kept)
-
-    @property
     def n_splits(self) -> int:
         """Number of splits kept."""
         return int(self.kept.sum())

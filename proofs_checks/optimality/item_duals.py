@@ -36,7 +36,6 @@ from numpy.typing import NDArray
 
 from formulations.answers.solution import ItemDuals
 from proofs_checks.optimality.recount import Recount, Refuted
-from proofs_checks.params import DEFAULTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,12 +151,6 @@ _LOW = np.int64(2**_BITS - 1)
 def wide_sum(amounts: NDArray[np.int64]) -> int:
     """The sum, by (5)."""
     return (int((amounts >> _BITS).sum()) << _BITS) + int((amounts & _LOW).sum())
-
-
-def summable(amounts: NDArray[Any]) -> NDArray[Any]:
-    """The same integers, as Python's where a sum of some of them may not fit 64 bits."""
-    fits = float(np.abs(amounts.astype(np.float64)).sum()) < DEFAULTS.int64_safe
-    return amounts.astype(np.int64 if fits else object)
 
 
 class WideSums:

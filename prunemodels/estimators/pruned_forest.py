@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -277,10 +276,6 @@ class PrunedForest(Shown, HoldsModel):
         if self.forest is None:
             raise InvalidInputError("the result holds no forest before pruning; make it with prune_forest")
         return self.forest
-
-    @property
-    def _budget(self) -> Fraction | None:
-        return None if self.solution is None else self.solution.budget
 
     @property
     def _limits(self) -> tuple[Limit, ...]:

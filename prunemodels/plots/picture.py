@@ -61,8 +61,6 @@ class Drawing:
     """An iterate is shown if its distance from the middle of all solutions and bounds is at most this many times their range."""
     least_share: float = 2e-3
     """The axis of values spans at least this share of the largest value. Smaller differences are for the axis of the gap."""
-    fewer_markers: int = 25
-    """With more rounds than this, lines of several runs have no marks."""
     most_markers: int = 60
     """With more breakpoints or rounds than this, only the line is drawn."""
     scale: float = 0.7

@@ -44,7 +44,7 @@ def takes(name: str, problem: PruningProblem) -> bool:
 def set_point(model: Any, pruning: Pruning) -> None:
     """Give a model the 0-1 point of a pruning."""
     bought = {(m, i): bool(b) for (m, i), b in np.ndenumerate(pruning.bought)}
-    bought |= {(m, "all"): bool(b) for m, b in enumerate(pruning.bought_once)}
+    bought |= {(m, "all"): bool(b) for m, b in enumerate(pruning.problem.usage.once(pruning.kept))}
     for component in model.component_objects(pyo.Var):
         for key, variable in component.items():
             if component.name == "z":

@@ -128,7 +128,7 @@ def check_every_number(path: NestedPrunings, seed: int, task: str, vote: Any) ->
         losses.append(wrong.astype(float))
         pruning = pm.Pruning(others, kept)
         costs.append(pruning.problem.usage.row_costs(pruning.kept))
-        once.append(float(others.costs.price[pruning.bought_once].sum()))
+        once.append(pruning.problem.usage.once_cost(kept))
     seen = evaluate_path(path, X, y, sample_weight=w, vote=vote)
     v = w[counted]
     assert [seen.unpruned_error, *seen.error] == pytest.approx([np.average(loss, weights=v) for loss in losses], abs=1e-12)
