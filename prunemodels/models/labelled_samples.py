@@ -94,7 +94,32 @@ def labelled(estimator: Any, rows: Any, y: Any, sample_weight: Any, name: str) -
 
 def rows_to_predict(estimator: Any, X: Any) -> Any:
     """Examples in the form in which the forest was trained, with column names if it has them."""
-    return named(estimator, validate_data(estimator, _summed(X), reset=False, **_rows_as(estimator)))
+    rows = _plain_rows(estimator, X)
+    if rows is None:
+        rows = validate_data(estimator, _summed(X), reset=False, **_rows_as(estimator))
+    return named(estimator, rows)
+
+
+def _plain_rows(estimator: Any, X: Any) -> NDArray[np.float32] | None:
+    """What scikit-learn's check makes of a table of numbers with the columns of training, in a tenth of its time for one row.
+
+    None for all other rows, which scikit-learn converts, warns of or refuses.
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    if type(X) is pd.DataFrame and names is not None:
+        numbers = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in set(X.dtypes))
+        if not numbers or not np.array_equal(X.columns.to_numpy(), names):
+            return None
+        X = X.to_numpy()
+    elif names is not None:
+        return None
+    if type(X) is not np.ndarray or X.dtype.kind not in "fiu" or X.shape[1:] != (estimator.n_features_in_,) or not len(X):
+        return None
+    with np.errstate(over="ignore"):
+        rows = X.astype(np.float32, copy=False)
+    if np.isfinite(rows).all():
+        return rows
+    return rows if not np.isinf(rows).any() and _rows_as(estimator)["ensure_all_finite"] == "allow-nan" else None
 
 
 def named(estimator: Any, rows: Any) -> Any:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +57,9 @@ class LearnedDoubt:
     def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> Floats:
         """See `Doubt`."""
         terms = _hinges(state(now, before, self.by), self.knots[s])
-        found = np.full(len(terms), self.base[s])
-        for term, slope in zip(terms.T, self.slope[s], strict=True):  # term by term: a row's doubt does not depend on other rows
-            found += term * slope
-        return found
+        terms *= self.slope[s]
+        terms[:, 0] += self.base[s]
+        return np.add.accumulate(terms, axis=1, out=terms)[:, -1].copy()  # in order: a row's doubt depends on no other row
 
 
 def learn_doubt(name: DoubtName, table: StageTable, weights: Floats, by: TreeLoss = WRONG) -> Doubt:
@@ -103,7 +102,10 @@ def aligned(doubt: Floats, fold: NDArray[np.int64]) -> Floats:
 
 def _hinges(rows: Floats, knots: Floats) -> Floats:
     """The numbers of a state, and by how much they exceed each knot: shape (rows, 4 (knots + 1))."""
-    return np.column_stack([rows, *np.maximum(rows[None] - knots[:, None], 0.0)])
+    terms = np.empty((len(rows), 1 + len(knots), rows.shape[1]))
+    terms[:, 0] = rows
+    np.maximum(rows[:, None] - knots, 0.0, out=terms[:, 1:])
+    return terms.reshape(len(rows), -1)
 
 
 def _fitted(rows: Floats, saving: Floats, weights: Floats) -> tuple[Floats, Floats, float]:
@@ -133,7 +135,12 @@ def _pairs(table: StageTable) -> list[tuple[StageOutput, StageOutput | None]]:
 
 def state(now: StageOutput, before: StageOutput | None, by: TreeLoss = WRONG) -> Floats:
     """state_s: what is known once a stage has predicted, shape (rows, 4)."""
-    value = now.value
-    change: Any = np.zeros(len(value)) if before is None else np.abs(value - before.value).sum(axis=1) / value.shape[1]
-    sure = [value[:, 0], np.zeros(len(value))] if value.shape[1] == 1 else [margin(value, by), value.max(axis=1)]
-    return np.column_stack([*sure, now.spread, change])
+    value, found = now.value, np.zeros((len(now.value), 4))
+    if value.shape[1] == 1:
+        found[:, 0] = value[:, 0]
+    else:
+        found[:, 0], found[:, 1] = margin(value, by), value.max(axis=1)
+    found[:, 2] = now.spread
+    if before is not None:
+        found[:, 3] = np.abs(value - before.value).sum(axis=1) / value.shape[1]
+    return found

@@ -29,7 +29,7 @@ class StageParams:
     most_rare_words: int = 1_000  # rare levels that a model keeps by name; a column with more of them holds free text
     most_one_hot: int = 64  # largest number of levels of a column for linear models
     most_bins: int = 255  # largest number of levels of a column for other models: what scikit-learn's histograms take
-    few_asked: int = 16  # up to this number of rows to predict a forest is asked tree by tree
+    few_asked: int = 16  # up to this number of rows, models are asked as in `prunemodels.stages.few_rows`
     few_rows: int = 2_000  # below this number of rows boosting takes small trees
     # From there on, the weight of the ridge of leaves in boosting (`benchmarks.stage_models`); without it rare classes diverge.
     leaf_ridge: float = 5.0

@@ -184,7 +184,7 @@ class ExitPolicy:
         """
         s, past = visit.stage, None
         output = alone
-        if self.stack is not None:
+        if self.stack is not None and self.stack.stacked[s:].any():
             mine = stack_inputs(alone.value)[None]
             past = mine if visit.past is None else np.concatenate([visit.past, mine])
             output = self.stack.output(s, alone, past)
@@ -197,6 +197,8 @@ class ExitPolicy:
             if s == self.cut.stage:
                 sent = ~goes & (doubt >= self.cut.doubt)
             goes = np.where(sent, self.cut.more[s, level], goes)
+        if goes.all():
+            return output, Visit(s + 1, visit.rows, level, sent, output, past)
         going = np.flatnonzero(goes)
         before = StageOutput(output.value[going], output.spread[going])
         after = None if past is None else past[:, going]
@@ -224,7 +226,8 @@ class Visit:
     level: NDArray[np.int64]
     sent: NDArray[np.bool_]  # shape (rows,): rows that a `Cut` sent on
     before: StageOutput | None
-    # shape (stage, rows, K): the `stack_inputs` of every stage before; None without a stack, and before the first stage.
+    # shape (stage, rows, K): the `stack_inputs` of every stage before; None before the first stage, and where no stage from this
+    # one on combines them.
     past: NDArray[np.float64] | None
 
 

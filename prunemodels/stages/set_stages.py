@@ -16,21 +16,22 @@ themselves, and stay as they are. If nothing is left, the stage reads nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.pipeline import Pipeline
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Task
+from prunemodels.stages.few_rows import Answer, quick_answer
 from prunemodels.stages.params import PARAMS
 from prunemodels.stages.stages import StageOutput
 
@@ -171,8 +172,33 @@ class SetStages:
 
     def output(self, s: int, X: Any) -> StageOutput:
         """See `Stages`."""
-        value = predictions_of(self.models[s], columns_of(X, self.features[s]), self.classes)
+        value = self._of_few(s, X) if 0 < X.shape[0] <= PARAMS.few_asked else None
+        if value is None:
+            value = predictions_of(self.models[s], columns_of(X, self.features[s]), self.classes)
         return StageOutput(value, np.zeros(len(value)))
+
+    def _of_few(self, s: int, X: Any) -> NDArray[np.float64] | None:
+        """`predictions_of` few rows, see `prunemodels.stages.few_rows`; None where the model itself has to be asked."""
+        if s not in self._prepared:
+            self._prepared[s] = _answer(self.models[s], self.classes)
+        answer, table = self._prepared[s], isinstance(X, pd.DataFrame)
+        if answer is None or table != self._named:
+            return None
+        rows = X.to_numpy() if table else X
+        numbers = isinstance(rows, np.ndarray) and rows.dtype in (np.float32, np.float64)
+        return answer(rows[:, self.features[s]]) if numbers else None
+
+    @cached_property
+    def _prepared(self) -> dict[int, Answer | None]:
+        return {}
+
+    @cached_property
+    def _named(self) -> bool:
+        return self.column_names is not None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields: what is prepared for few rows is made again, and in no file."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def row_prices(items: CostItems) -> NDArray[np.float64]:
@@ -186,33 +212,44 @@ def predictions_of(model: Any, X: Any, classes: NDArray[Any] | None) -> NDArray[
         return np.tile(model.value, (X.shape[0], 1))
     if isinstance(model, BlendedStage):
         return np.asarray(np.mean([predictions_of(part, X, classes) for part in model.models], axis=0))
-    if X.shape[0] <= PARAMS.few_asked and isinstance(model, Pipeline) and isinstance(model[-1], FORESTS):
-        found = _of_trees(model, X)
-    else:
-        found = model.predict(X) if classes is None else model.predict_proba(X)
+    return _of_all(classes, model, model.predict(X) if classes is None else model.predict_proba(X))
+
+
+def _answer(model: Any, classes: NDArray[Any] | None) -> Answer | None:
+    """`predictions_of` for few rows; None where a model is of no kind that is known there."""
+    if isinstance(model, Constant):
+        return lambda rows: np.tile(model.value, (len(rows), 1))
+    if isinstance(model, BlendedStage):
+        return _mean_of([_answer(part, classes) for part in model.models])
+    answer = quick_answer(model)
+    return None if answer is None else partial(_said, model, answer, classes)
+
+
+def _said(model: Any, answer: Answer, classes: NDArray[Any] | None, rows: NDArray[Any]) -> NDArray[np.float64] | None:
+    found = answer(rows)
+    return None if found is None else _of_all(classes, model, found)
+
+
+def _mean_of(answers: Sequence[Answer | None]) -> Answer | None:
+    known = [answer for answer in answers if answer is not None]
+
+    def asked(rows: NDArray[Any]) -> NDArray[np.float64] | None:
+        found = [value for answer in known if (value := answer(rows)) is not None]
+        return np.asarray(np.mean(found, axis=0)) if len(found) == len(known) else None
+
+    return asked if len(known) == len(answers) else None
+
+
+def _of_all(classes: NDArray[Any] | None, model: Any, said: NDArray[Any]) -> NDArray[np.float64]:
+    """What a model said as doubles, shape (rows, K): numbers, or probabilities of all classes, 0 of those it does not know."""
+    found = np.asarray(said, dtype=np.float64)
     if classes is None:
-        return np.asarray(found, dtype=np.float64).reshape(-1, 1)
-    known = np.asarray(found, dtype=np.float64)
-    if known.shape[1] == len(classes) and len(model.classes_) == len(classes):
-        return known
-    value = np.zeros((known.shape[0], len(classes)))
-    value[:, np.searchsorted(classes, model.classes_)] = known
+        return found.reshape(-1, 1)
+    if len(model.classes_) == len(classes) == found.shape[1]:
+        return found
+    value = np.zeros((len(found), len(classes)))
+    value[:, np.searchsorted(classes, model.classes_)] = found
     return value
-
-
-FORESTS = (ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor)
-
-
-def _of_trees(model: Pipeline, X: Any) -> NDArray[np.float64]:
-    """What a pipeline's forest predicts, asked tree by tree: for one row its pool of threads takes nine tenths of the time."""
-    forest, rows = model[-1], model[:-1].transform(X)
-    says = "predict_proba" if is_classifier(forest) else "predict"
-    if not isinstance(rows, np.ndarray) or not np.isfinite(rows).all():
-        return np.asarray(getattr(forest, says)(rows))
-    cast, total = rows.astype(np.float32), 0.0
-    for tree in forest.estimators_:
-        total = total + getattr(tree, says)(cast, check_input=False)
-    return np.asarray(total / len(forest.estimators_))
 
 
 def columns_of(X: Any, columns: NDArray[np.int64]) -> Any:

@@ -131,23 +131,30 @@ def read_hist_gradient_boosting(model: Any) -> ModelForest:
     if not hasattr(model, "n_trees_per_iteration_"):
         raise NotFittedForestError.of(model)
     check_loss(model)
-    grown, base = _trees(model), np.array(model._baseline_prediction, dtype=np.float64).ravel()
+    trees, base = hist_trees(model)
+    n_trees = len(trees.tree_start) - 1
     classes = model.classes_ if is_classifier(model) else None
     link: Link = "identity" if classes is None else "sigmoid" if base.size == 1 else "softmax"
-    column, known = _columns(model)
     return forest_from_trees(
-        joined([_read_records(tree.nodes, tree.raw_left_cat_bitsets, column, known) for tree in grown]),
+        trees,
         n_features=int(model.n_features_in_),
         feature_names=names_of(model),
         classes=classes,
-        output=np.tile(np.arange(base.size, dtype=np.int32), len(grown) // base.size),
-        scale=np.ones(len(grown)),
+        output=np.tile(np.arange(base.size, dtype=np.int32), n_trees // base.size),
+        scale=np.ones(n_trees),
         base=base,
         link=link,
         source=model,
         second="margin > 0",
-        codes=None if known is None else _codes(model),
+        codes=None if _columns(model)[1] is None else _codes(model),
     )
+
+
+def hist_trees(model: Any) -> tuple[Trees, NDArray[np.float64]]:
+    """The trees of a HistGradientBoosting*, round after round, with features in the order of the table's columns; its start."""
+    column, known = _columns(model)
+    trees = joined([_read_records(tree.nodes, tree.raw_left_cat_bitsets, column, known) for tree in _trees(model)])
+    return trees, np.array(model._baseline_prediction, dtype=np.float64).ravel()
 
 
 def _trees(model: Any) -> list[Any]:

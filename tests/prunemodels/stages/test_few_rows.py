@@ -1,0 +1,135 @@
+"""Few rows at once, which stages of known kinds answer without scikit-learn's checks."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from formulations.instance.cost_items import CostItems
+from prunemodels.stages.few_rows import quick_answer
+from prunemodels.stages.set_stages import BlendedStage, Constant, SetStages, predictions_of
+from prunemodels.stages.table_preparation import stage_models
+
+N, F = 120, 4
+COLUMNS = np.array([0, 2, 3])
+
+
+def models(classifier: bool) -> list[Any]:
+    """Unfitted models of every kind that is known, those of default cascades among them."""
+    forest = RandomForestClassifier if classifier else RandomForestRegressor
+    scaled = make_pipeline(StandardScaler(), LogisticRegression() if classifier else Ridge())
+    found = [clone(m) for m in (*stage_models(N, classifier=classifier, numeric=True), forest(), scaled)]
+    for model in found:
+        last = model[-1] if isinstance(model, Pipeline) else model
+        last.set_params(
+            **{k: v for k, v in {"max_leaf_nodes": 5, "n_estimators": 4, "random_state": 0}.items() if k in last.get_params()}
+        )
+        if hasattr(last, "max_bins"):
+            last.set_params(max_iter=6)
+    return found
+
+
+def rows(missing: bool) -> NDArray[np.float64]:
+    """Numbers that float32 represents, as those of a cascade are."""
+    rng = np.random.default_rng(0)
+    found = rng.normal(size=(N, F)).astype(np.float32).astype(np.float64)
+    found[rng.random((N, F)) < 0.1 * missing] = np.nan
+    return found
+
+
+def labels(X: NDArray[np.float64], n_classes: int) -> NDArray[Any]:
+    """Class numbers, or numbers for 0 classes."""
+    score = np.nan_to_num(X) @ [1.0, 0.5, -1.0, 0.3]
+    return score if n_classes == 0 else np.digitize(score, np.linspace(-1, 1, n_classes - 1))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("n_classes", [0, 2, 3, 9])
+@pytest.mark.parametrize("form", ["float32", "float64", "table"])
+def test_few_rows_are_answered_as_by_the_model_bit_for_bit(form: str, n_classes: int, missing: bool) -> None:
+    """One row and 16, of every kind of model, by itself, with another one, and where it knows fewer classes."""
+    X = rows(missing)
+    y = labels(X, n_classes)
+    table: Any = pd.DataFrame(X, columns=list("abcd")) if form == "table" else X.astype(form)
+    classes = None if n_classes == 0 else np.arange(n_classes + 1)  # the last one is not in the training rows
+    items, fitted = CostItems.plain([1] * F), []
+    for model in models(classifier=n_classes > 0):
+        if missing and not (hasattr(model, "max_bins") or "simpleimputer" in getattr(model, "named_steps", {})):
+            continue
+        some = table.iloc[:, COLUMNS] if form == "table" else table[:, COLUMNS]
+        fitted.append(model.fit(some, y))
+    assert len(fitted) >= 4
+    constant = Constant(np.ones(1 if classes is None else len(classes)))
+    everything = [*fitted, BlendedStage(tuple(fitted)), constant]
+    stages = SetStages(tuple(everything), (COLUMNS,) * len(everything), items, classes)
+    for s, model in enumerate(everything):
+        for start, n in ((0, 1), (1, 1), (2, 16)):
+            asked = table[start : start + n]
+            some = asked.iloc[:, COLUMNS] if form == "table" else asked[:, COLUMNS]
+            assert stages._of_few(s, asked) is not None
+            assert (stages.output(s, asked).value == predictions_of(model, some, classes)).all()
+
+
+class Other(LogisticRegression):  # type: ignore[misc]
+    """A model that answers otherwise than the one that it is made from."""
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.full((len(X), 2), 0.5)
+
+
+def test_other_models_are_asked_themselves() -> None:
+    """A subclass answers for itself, and so does a model in any step that is not known or has other options."""
+    X = rows(False)[:, COLUMNS]
+    y = (X[:, 0] > 0).astype(int)
+    for model in (
+        Other(),
+        make_pipeline(StandardScaler(with_mean=False), LogisticRegression()),
+        LogisticRegression(solver="newton-cg"),
+    ):
+        assert quick_answer(model.fit(X, y)) is None
+    stages = SetStages((Other().fit(X, y),), (np.arange(3),), CostItems.plain([1] * 3), np.arange(2))
+    assert stages.output(0, X[:1]).value.tolist() == [[0.5, 0.5]]
+
+
+def test_what_a_model_refuses_it_refuses_itself() -> None:
+    """Rows without a number in a linear model, or too large for a forest, and no rows at all."""
+    X, classes, items = rows(False)[:, COLUMNS], np.arange(2), CostItems.plain([1] * 3)
+    y = (X[:, 0] > 0).astype(int)
+    for model, bad in ((LogisticRegression(), np.nan), (RandomForestClassifier(2), 1e300), (Ridge(), np.inf)):
+        known = None if isinstance(model, Ridge) else classes
+        stages = SetStages((model.fit(X, y),), (np.arange(3),), items, known)
+        with np.errstate(over="ignore"), pytest.raises(ValueError, match=r"NaN|infinity"):
+            stages.output(0, np.full((1, 3), bad))
+        with pytest.raises(ValueError, match="0 sample"):
+            stages.output(0, X[:0])
+
+
+def test_names_of_columns_are_checked_by_the_model_where_they_do_not_fit() -> None:
+    """A table for a model that was trained on an array, and the other way round, get scikit-learn's warning."""
+    X, items = rows(False)[:, COLUMNS], CostItems.plain([1] * 3)
+    table = pd.DataFrame(X, columns=list("abc"))
+    for trained, asked in ((X, table), (table, X)):
+        stages = SetStages((Ridge().fit(trained, X[:, 0]),), (np.arange(3),), items, None)
+        with pytest.warns(UserWarning, match="feature names"):
+            stages.output(0, asked[:1])
+
+
+def test_what_is_prepared_for_few_rows_is_in_no_file() -> None:
+    """A pickle of stages that were asked is as large as before, and answers the same."""
+    X = rows(False)
+    model = stage_models(N, classifier=False, numeric=True)[0]
+    stages = SetStages((clone(model).fit(X, X[:, 0]),), (np.arange(F),), CostItems.plain([1] * F), None)
+    before = pickle.dumps(stages)
+    first = stages.output(0, X[:1]).value
+    assert pickle.dumps(stages) == before
+    assert (pickle.loads(before).output(0, X[:1]).value == first).all()
