@@ -22,7 +22,6 @@ EXTRAS = {
     "openpyxl": "excel",
     "pyarrow": "io",
     "skops": "io",
-    "shtab": "completion",
     "ray": "ray",
     "torch": "rivals",
 }

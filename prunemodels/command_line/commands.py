@@ -12,13 +12,6 @@ from formulations.programs.formulation import AS_ARRAYS
 INPUTS = ("forest", "cascade", "pruned", "against", "data", "costs", "train", "error_data", "held_out", "table", "certificate")
 """Arguments that name input files, which no command overwrites."""
 
-SHELLS = {
-    "bash": 'eval "$(prunemodels completion bash)" in ~/.bashrc',
-    "zsh": 'eval "$(prunemodels completion zsh)" in ~/.zshrc, after compinit',
-    "tcsh": "prunemodels completion tcsh | source /dev/stdin in ~/.tcshrc",
-}
-"""The shells, and the line that sets each of them up."""
-
 
 @dataclass(frozen=True)
 class Command:
@@ -411,7 +404,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
             f"export {EXAMPLE_INPUTS} --lam 0.01 --out problem.mps",
         ),
     },
-    "Set up a service or the shell": {
+    "Set up a service": {
         "warm-up": Command(
             "compile ahead what a service compiles at its first prediction",
             "service:warm_up_command",
@@ -419,14 +412,6 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
             "warm-up",
             "Compile the kernels of predictions on demand and of evaluation, and store them: in the folder of NUMBA_CACHE_DIR, "
             "else beside the package, else in the home. A service that finds them there starts without compiling.",
-        ),
-        "completion": Command(
-            "print a script that completes commands and options",
-            "service:completion_command",
-            "shell bash|zsh|tcsh:choice  the shell",
-            "completion bash",
-            "Print a script that completes commands and options. Set it up once with\n"
-            + "\n".join(f"  {line}" for line in SHELLS.values()),
         ),
     },
 }

@@ -1,4 +1,4 @@
-"""The commands ``warm-up`` and ``completion``: what a service and a shell are set up with, once."""
+"""The command ``warm-up``: what a service is set up with, once."""
 
 from __future__ import annotations
 
@@ -9,19 +9,7 @@ from typing import Any
 import numpy as np
 
 from formulations.errors import BrokenFileError
-from formulations.extras import package
-from prunemodels.command_line.parsing import parser
 from prunemodels.command_line.summary import Summary
-
-
-def completion_command(args: argparse.Namespace) -> Summary:
-    """``prunemodels completion``: a script for the shell, which shtab writes from the parser."""
-    shtab = package("shtab")
-    top = parser()
-    for action in top._subparsers._group_actions if top._subparsers else ():  # argparse has no public way to them
-        action.help = "command"  # shtab leaves out what help does, and help shows the commands by task
-    script = shtab.complete(top, shell=args.shell)
-    return Summary({"shell": args.shell, "script": script}, [script], timed=False)
 
 
 def warm_up_command(args: argparse.Namespace) -> Summary:

@@ -45,7 +45,7 @@ class Line(NamedTuple):
 class Summary:
     """The result of a command: the `record` that ``--json`` prints, by `plain`, and what a terminal shows.
 
-    That are `warnings`, which are to be read before any saving, `lines`, the seconds where `timed`, what was taken for numbers in
+    That are `warnings`, which are to be read before any saving, `lines`, the seconds, what was taken for numbers in
     tables that were `read`, hints on what a user may want to know or to change, columns of the data that were not used
     (`ignored`), the files `written`, and the command to type `next`, if any.
     """
@@ -59,7 +59,6 @@ class Summary:
     read: Sequence[str] = ()
     next: str = ""
     exit_status: int = DONE
-    timed: bool = True
     warnings: Sequence[str] = ()
 
     def json(self, seconds: float) -> str:
@@ -78,7 +77,7 @@ class Summary:
         """The text that a terminal shows; `seconds` as in `json`."""
         unused = ", ".join(self.ignored[: SETTINGS.most_names]) + (", ..." if len(self.ignored) > SETTINGS.most_names else "")
         lines: list[str | Line] = [*(Line("read first", warning, "warning") for warning in self.warnings)]
-        lines += [*([""] if lines else []), *self.lines, *([Line("time", f"{seconds:.1f} s")] if self.timed else [])]
+        lines += [*([""] if lines else []), *self.lines, Line("time", f"{seconds:.1f} s")]
         lines += [*(Line("read", sentence) for sentence in self.read), *(Line("hint", hint) for hint in self.hints)]
         lines += [Line("not used", f"columns {unused}")] if self.ignored else []
         lines += [f"{'written':{SETTINGS.label}}{file}" for file in self.written]

@@ -49,16 +49,6 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"prunemodels {pm.__version__}\n"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
-def test_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`completion` prints a script that knows every command and their options."""
-    pytest.importorskip("shtab")
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    assert all(name in script for name in commands.COMMANDS)
-    assert "held-out" in script
-
-
 def test_statuses_are_listed_alike(capsys: pytest.CaptureFixture[str]) -> None:
     """The page on the command line and --help have the same statuses as the code; each number is one of its constants."""
     page = (ROOT / "docs" / "command_line.md").read_text().split("## Exit status")[1].split("##")[0]
@@ -164,10 +154,3 @@ def test_styles_are_for_terminals(monkeypatch: pytest.MonkeyPatch, capsys: pytes
             changed.setenv(name, value)
             main([])
             assert "\x1b" not in capsys.readouterr().out
-
-
-def test_completion_without_shtab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where shtab is missing, the message says how to install it."""
-    monkeypatch.setitem(sys.modules, "shtab", None)  # as if it were absent
-    assert main(["completion", "bash"]) == 2
-    assert 'pip install "prunemodels[completion]"' in capsys.readouterr().err
