@@ -1,21 +1,30 @@
-"""What the benchmarks' tables claim beyond seconds, on tiny instances."""
+"""What the benchmarks' tables claim beyond seconds, on tiny instances; the benchmark of real numbers finds what is wrong."""
 
 from __future__ import annotations
 
 import os
 from argparse import Namespace
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import prunemodels as pm
-from benchmarks import instances, measuring, naive, votes
+from benchmarks import instances, measuring, naive, real_numbers, votes
 from benchmarks.confidence import ALPHA, POPULATIONS, share_too_low, weighted_table
 from benchmarks.default_forest import JOBS, left
+from benchmarks.real_numbers import PRICES, WEIGHTS, ExactOptima, figures, minimum_cut, refusals, summary
 from benchmarks.start_up import PACKAGES, runs
-from tests.solvers.cases import instance
+from formulations.errors import CapacityOverflowError
+from formulations.instance.papers import two_trees
+from solvers import min_cut
+from tests.instances import Node, problem_of, random_problem
+from tests.loops import looped
+from tests.solvers.cases import OPTIMA, instance
 
 
 @pytest.mark.slow
@@ -99,3 +108,130 @@ def test_votes_are_compared_with_the_likelier_class(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(votes, "SHARES", (0.2,))
     monkeypatch.setattr(votes, "SPLITS", 1)
     assert len(votes.gains("breast_cancer")) == 1
+
+
+def test_cuts_by_hand() -> None:
+    """What is cut is what splits earn and do not keep, what they lose, and what they buy."""
+    assert minimum_cut({0: 3}, [-1], {(0,): 2}) == 2
+    assert minimum_cut({0: 3}, [-1], {(0,): 5}) == 3
+    assert minimum_cut({0: -1, 1: 4}, [-1, 0], {(1,): 2}) == 3  # 1 lost, 2 paid
+    assert minimum_cut({0: -3, 1: 4}, [-1, 0], {(1,): 2}) == 4  # not worth it
+    assert minimum_cut({0: 3, 1: 3}, [-1, -1], {(0, 1): 4, (1,): 1}) == 5  # together they pay 4
+    assert minimum_cut({0: 2, 1: 2}, [-1, -1], {(0, 1): 2, (0,): 2}) == 4  # what 0 paid first, 1 has to pay
+    huge = 10**40
+    assert minimum_cut({0: 3 * huge, 1: huge + 1}, [-1, 0], {(0,): huge, (1,): huge}) == 2 * huge
+    assert minimum_cut({}, [], {}) == 0
+
+
+@looped("seed", range(20))
+def test_the_exact_optimum_is_that_of_the_cut(seed: int) -> None:
+    """On instances of whole numbers, where `min_cut` is exact: evaluation, shared items, items paid once, negative gains."""
+    problem = random_problem(seed)
+    optima = ExactOptima(problem)
+    for lam in [0.0, *(float(b) * share for b in pm.pruning_path(problem).breakpoints[1:] for share in (0.4, 1.0))]:
+        found = min_cut(problem, lam)
+        assert found.pruning is not None
+        assert optima.off(found.pruning.kept, lam, optima.at(lam)) == 0
+        nothing = np.zeros(problem.ensemble.n_nodes, dtype=bool)
+        roots = problem.errors.of_all_roots(problem.ensemble)
+        best = optima.at(lam)
+        more = (roots - best) / best if best else roots
+        assert optima.off(nothing, lam, best) == pytest.approx(float(more), rel=1e-9, abs=1e-12)
+
+
+def test_instances_have_the_numbers_that_they_are_told_by() -> None:
+    """Balanced weights count each class alike, survey weights have four decimals, prices are whole, cents, or any number."""
+    data, rng = real_numbers.grown("classification", 200), np.random.default_rng(0)
+    balanced = WEIGHTS["balanced"](data, rng)
+    assert balanced is not None
+    totals = [balanced[data.y == k].sum() for k in np.unique(data.y)]
+    assert len(totals) == 3
+    assert np.allclose(totals, 200 / 3)
+    survey = WEIGHTS["survey"](data, rng)
+    assert survey is not None
+    assert np.array_equal(survey, survey.round(4))
+    assert np.unique(survey).size > 12
+    assert sorted(PRICES["1 to 10"](rng)) == [float(p) for p in range(1, 11)]
+    cents = np.array(PRICES["cents"](rng)) * 100
+    assert np.allclose(cents, cents.round(), rtol=1e-12)
+    assert len([*real_numbers.instances("regression", 20)]) == len(PRICES) * len(WEIGHTS) == 12
+    skewed = [build() for _, build in real_numbers.skewed()]
+    assert all(0 < p.usage.weights.min() < 0.01 < 90 < p.usage.weights.max() < 100 for p in skewed)
+
+
+def stumps() -> pm.PruningProblem:
+    """Two stumps that gain 0.2 and 0.1 for a price of 1 each."""
+    trees = [Node(6, 0, 0.5, Node(1), Node(1)), Node(6, 1, 0.5, Node(2), Node(2))]
+    return problem_of(trees, [1, 1], np.zeros((3, 2)))
+
+
+def test_what_is_right_has_no_difference() -> None:
+    """On an instance of whole numbers path, lambdas and budgets agree."""
+    found = figures(stumps, 3)
+    assert (found["refused"], found["failed"], found["prunings"], found["states"]) == ("", "", 3, 0.0)
+    assert (found["above"], found["below"], found["path_off"], found["solve_off"]) == (0, 0, 0, 0)
+    assert (found["worse"], found["broken"], found["budgets"], found["budgets_optimal"]) == (0, 0, 3, 3)
+
+
+def test_what_is_wrong_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path without its middle, a solve that keeps nothing, budgets that are ignored, and an engine that refuses."""
+    problem, path = stumps(), pm.pruning_path(stumps())
+    coarse = replace(path, problem=problem, level=np.minimum(path.level, 1), breakpoints=path.breakpoints[:2])
+    found = real_numbers.at_lambdas(problem, coarse, 3)
+    assert found["above"] == pytest.approx(found["path_off"])
+    assert found["path_off"] > 0.1
+    assert found["solve_off"] == found["below"] == 0
+    ask = pm.solve
+
+    def lazy(problem: Any, *, lam: Any = None, budget: Any = None) -> Any:
+        if lam is None:
+            return ask(problem, budget=[0.0 for _ in budget])
+        nothing = pm.Pruning.all_roots(problem)
+        return replace(ask(problem, lam=lam), pruning=nothing, value=nothing.error)
+
+    monkeypatch.setattr(real_numbers.pm, "solve", lazy)
+    found = real_numbers.at_lambdas(problem, path, 3)
+    assert found["below"] > 0.1
+    assert found["solve_off"] > 0.1
+    assert found["path_off"] == found["above"] == 0
+    assert real_numbers.within_budgets(problem, path)["worse"] == 2
+    monkeypatch.setattr(real_numbers.pm, "solve", lambda problem, budget: ask(problem, budget=[100.0 for _ in budget]))
+    assert real_numbers.within_budgets(problem, path)["broken"] == 3
+
+
+def test_refusals_are_told_by_their_place() -> None:
+    """A refusal is no failure; what comes after is still measured."""
+    found: dict[str, object] = {"refused": "", "failed": "", "message": ""}
+    for place, error in (("path", CapacityOverflowError("far apart")), ("budget", pm.errors.SolverFailedError("worse"))):
+        with refusals(found, place):
+            raise error
+    assert (found["refused"], found["failed"]) == ("path", "budget")
+    assert found["message"] == "path: CapacityOverflowError: far apart budget: SolverFailedError: worse"
+
+    def refused() -> pm.PruningProblem:
+        raise CapacityOverflowError("1 and 2")
+
+    assert figures(refused, 3)["refused"] == "build"
+
+
+def test_the_table_has_the_worst_of_each_line() -> None:
+    """Lines by column; what was refused is counted, and leaves the others alone."""
+    rows = [figures(stumps, 2), figures(stumps, 2), {"refused": "build", "failed": "", "message": "1 and 2"}]
+    rows[0]["above"], rows[1]["worse"] = 0.25, 2
+    table = summary(pd.DataFrame([{"weights": w, **row} for w, row in zip("aab", rows, strict=True)]), ["weights"]).splitlines()
+    cells = [dict(zip(table[0].split(" | "), line.split(" | "), strict=True)) for line in table[2:]]
+    assert [c["| weights"] for c in cells] == ["| a", "| b"]
+    assert (cells[0]["instances"], cells[0]["refused"], cells[1]["refused"], cells[0]["above"]) == ("2", "0", "1", "0.25")
+    assert (cells[0]["budgets: worse"], cells[1]["budgets: worse"], cells[1]["above"]) == ("2 of 6", "0 of 0", "-")
+
+
+def test_optima_by_hand() -> None:
+    """See `tests.solvers.cases.OPTIMA`: with evaluation, with weights, and with a price that is paid twice."""
+    for name in ("stump, evaluation", "stump, half weight", "twin stumps", "losing splits"):
+        for lam in (lam for known, lam in OPTIMA if known == name):
+            assert float(ExactOptima(instance(name)).at(lam)) == pytest.approx(OPTIMA[name, lam], rel=1e-15)
+
+
+def test_the_papers_trees_have_their_optimum() -> None:
+    """2/8 of the first tree and 1/8 of both together, see `formulations.instance.papers`: at no price all splits are kept."""
+    assert ExactOptima(two_trees()).at(0.0) == Fraction(1, 8)

@@ -1,4 +1,4 @@
-"""The commands on files of boosted models: prune, evaluate and report take them as they take forests."""
+"""The commands on files of boosted models and of pipelines, which they take as they take forests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
 import prunemodels as pm
@@ -18,6 +22,7 @@ from prunemodels.command_line.cli import main
 from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
 from prunemodels.models.tree_model import tree_model_of
 from tests.prunemodels.command_line.conftest import screen, told
+from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
 from tests.prunemodels.models.libraries.catboost_fixture import FILE, data
 
 SMALL: dict[str, Any] = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1}
@@ -123,3 +128,41 @@ def test_a_model_of_catboost(folder: Path, capsys: pytest.CaptureFixture[str]) -
     shown = screen(capsys, f"prune cat.json {rows} --budget 1 --out cheap.joblib")
     assert "CatBoost cannot hold pruned trees; load_forest reads them" in shown
     assert told(capsys, f"evaluate cheap.joblib --trust-pickle {rows}")["figures"]["cost"] <= 1
+
+
+X, y = raw_table(300)
+PRICES = {"age": 1, "city": 2, "income": 5, "job": 2, "score": 7, "debt": 3}
+PIPED = "pipe.skops --data valid.csv --label label --costs prices.csv --quiet"
+
+
+@pytest.fixture
+def piped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pipeline, its prices by raw column, and two tables, in the working directory."""
+    steps = make_column_transformer((SimpleImputer(), NUMBERS), (OneHotEncoder(), WORDS))
+    pipe = make_pipeline(steps, RandomForestClassifier(4, max_depth=4, random_state=0)).fit(X[:150], y[:150])
+    pm.save_forest(pipe, tmp_path / "pipe.skops")
+    table = X.assign(label=y, note="as told")
+    table[150:220].to_csv(tmp_path / "valid.csv", index=False)
+    table[220:].to_csv(tmp_path / "test.csv", index=False)
+    pd.DataFrame({"feature": list(PRICES), "cost": list(PRICES.values())}).to_csv(tmp_path / "prices.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_prune_writes_a_pipeline(piped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The costs that are printed are those of the pipeline that is written, on both tables."""
+    r = told(capsys, f"prune {PIPED} --budget 9 --held-out test.csv --out cheap.skops")
+    cheap = pm.load_forest(piped / "cheap.skops")
+    assert [name for name, _ in cheap.steps] == ["columntransformer", "randomforestclassifier"]
+    assert r["pruned"]["cost"] == pytest.approx(pm.evaluate(cheap, X[150:220], y[150:220], costs=PRICES).cost)
+    assert r["held_out"]["cost_after"]["mean"] == pytest.approx(pm.evaluate(cheap, X[220:], y[220:], costs=PRICES).cost)
+    assert r["ignored"] == ["note"]
+
+
+def test_a_word_in_place_of_a_number(piped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The step that refuses it is named, and nothing is written."""
+    X.assign(label=y, age="old").to_csv(piped / "valid.csv", index=False)
+    assert main(["path", *PIPED.split(), "--out", "path.csv"]) == 2
+    assert "the step 'columntransformer' of the pipeline refuses the rows" in capsys.readouterr().err
+    assert not (piped / "path.csv").exists()
