@@ -13,7 +13,7 @@ import prunemodels as pm
 from formulations.instance.papers import two_trees
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
-from proofs_checks.counterexample.argument import Argument, Claim, check_counterexample
+from proofs_checks.counterexample.argument import Argument, check_counterexample
 from proofs_checks.counterexample.printed import ACTIVE, PrintedRow, linear, papers_name, parse, relation
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
@@ -172,11 +172,3 @@ def test_papers_names() -> None:
     """Nodes and features count from 1 there; what the paper has no name for has none."""
     names = ["z[2]", "w[0,0]", "w_t[2,1,0]", "w[0,1]", "w_t[2,1,1]", "y[0]", "z[1,2]", "w[0]"]
     assert [papers_name(name) for name in names] == ["z3", "w1", "w2^(1)", None, None, None, None, None]
-
-
-def test_arguments_are_as_good_as_their_steps() -> None:
-    """False if one step is false, else open if one is open, else true."""
-    steps = {holds: Claim("It is so.", holds) for holds in (True, False, None)}
-    assert Argument("t", (steps[True], steps[True])).holds is True
-    assert Argument("t", (steps[True], steps[None])).holds is None
-    assert Argument("t", (steps[None], steps[False])).holds is False

@@ -23,7 +23,7 @@ from proofs_checks.total_unimodularity import (
     decomposition,
 )
 from proofs_checks.total_unimodularity.decide import check_violation
-from proofs_checks.total_unimodularity.decomposition import decompose, is_r10, minimal_violation
+from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
 from proofs_checks.total_unimodularity.pieces_check import three_sum_parts
 from proofs_checks.total_unimodularity.sums import sides_of_r12
 from tests.loops import looped
@@ -202,14 +202,6 @@ def test_r12_has_one_3_separation_into_six_and_six() -> None:
     sides = sides_of_r12(matrix)
     assert sides is not None
     assert [sides[0].tolist()] == found
-
-
-def test_r10_is_told_from_others() -> None:
-    """Both its matrices; not with a sign flipped; not of another size."""
-    assert is_r10(families.r10())
-    assert is_r10(families.r10_of_ones())
-    assert not is_r10(families.one_sign_flipped(families.r10(), 0))
-    assert not is_r10(families.r12())
 
 
 def test_a_violation_is_made_minimal_without_short_cuts(monkeypatch: pytest.MonkeyPatch) -> None:

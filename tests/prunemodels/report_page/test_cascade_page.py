@@ -25,8 +25,6 @@ from tests.prunemodels.cascades.tables import TableStages, random_table
 from tests.prunemodels.report_page.cascade_cases import ROWS, TRUTH, cells, hand_cascade, hand_path, paragraph
 from tests.prunemodels.report_page.cases import HOSTILE, Page, check_alone, check_markup, check_page, classifier, features
 
-LIST = [list(row) for row in ROWS.to_numpy()]
-
 
 def shown(kind: Kind) -> Cascade:
     """The cascade of a kind by which its rows stop at the most stages."""

@@ -232,7 +232,6 @@ def test_weights_of_held_out_examples_count() -> None:
     assert ledes[0] == ledes[1]
 
 
-NAMES = ["<a>", "b & c", "d", "e", "f", "g"]
 COSTS = pm.CostItems.from_items(
     {"drawing": 2, "<a>": 1, "device": 30, "rest": 3},
     [["drawing", "<a>"], ["drawing"], ["device"], ["rest"], ["rest"], []],
