@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from formulations.arguments import Count, Range, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
-from formulations.instance.limit import Limit
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.on_demand.answers import Cells, read, refusal
@@ -68,8 +67,6 @@ class OnDemandPredictor:
         counts as one that cannot be had: its tree answers with the value of the node that the row has reached. A row that cannot
         pay for all that it waits for buys one feature at a time. In a cascade, a row whose next purchase would exceed
         the cap stops with the answer of the last stage that has predicted; what it bought on the way to the next stage is paid.
-    limits
-        ``[Limit(B, each=True)]`` is ``max_cost=B``. No other limit can be kept by a walk, which sees one row at a time.
     ask_again
         how often a value is asked for again that an answer leaves out (a row or a column that a table, a mapping or labelled
         records do not have), or that is no value of its column: a word among numbers, an infinite number, what a step of a
@@ -116,14 +113,11 @@ class OnDemandPredictor:
         threshold: Annotated[float, Range(0, 1)] | None = None,
         max_rows: Count | None = None,
         max_cost: Price | None = None,
-        limits: Sequence[Limit] | None = None,
         ask_again: Annotated[int, Range(0)] = 0,
         absent: Literal["error", "unavailable"] = "error",
     ) -> None:
         self.acquire: Acquire | None = acquire
         cap = None if max_cost is None else exact(max_cost, "max_cost")
-        if limits is not None:
-            cap = _cap_of(limits, max_cost)
         self._asking = Asking(max_rows, ask_again, absent, cap)
         self._probabilities_open = not isinstance(model, HasStages) and early_stopping and tolerance is None
         if isinstance(model, HasStages):
@@ -392,25 +386,3 @@ def _refuse_choices(model: Any, early_stopping: bool, tolerance: float | None, t
             raise InvalidInputError(
                 f"{name} is for forests; the policy of a {type(model).__name__} says when a row stops, see its at_cost and at_lam"
             )
-
-
-def _cap_of(limits: Sequence[Limit], max_cost: Price | None) -> Fraction:
-    """`max_cost` from limits on what every row costs, the smallest one."""
-    if max_cost is not None:
-        raise InvalidInputError(
-            "max_cost and limits are both given; max_cost=B is the short form of limits=[Limit(B, each=True)]"
-        )
-    if not limits:
-        raise InvalidInputError("limits is empty; give at least one, as [pm.Limit(10, each=True)]")
-    for k, limit in enumerate(limits):
-        if limit.of != "cost":
-            raise InvalidInputError(
-                f"limits[{k}] is {limit!r}, but a walk counts what a row costs, nothing else; prune the model within this limit, "
-                "then walk the pruned one"
-            )
-        if not limit.each or limit.rows is not None:
-            raise InvalidInputError(
-                f"limits[{k}] is {limit!r}, a mean over examples, which a walk of one row cannot keep; give each=True, prune the "
-                "model within this limit, or cap what all rows of a run pay: run(rows, max_total_cost=...)"
-            )
-    return min(exact(limit.at_most, "limits") for limit in limits)

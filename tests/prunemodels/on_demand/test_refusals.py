@@ -59,7 +59,6 @@ def _open_request() -> None:
     walk.next_features()
 
 
-MEAN = [pm.Limit(8)]
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: of(acquire=3), "acquire is 3; give a function that serves a Request; for a full table from_table"),
     (lambda: of(costs=[1, 2]), "costs has 2 prices"),
@@ -73,12 +72,6 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: numbers(tolerance=-1), "tolerance is -1; give a number >= 0"),
     (lambda: numbers(tolerance=np.nan), "tolerance is nan"),
     (lambda: of(max_cost=-1), "max_cost is -1, negative"),
-    # limits that a walk of one row cannot keep
-    (lambda: of(limits=MEAN), "a mean over examples, which a walk of one row cannot keep; .* max_total_cost"),
-    (lambda: of(limits=[pm.Limit(8, rows=[0], each=True)]), "a mean over examples"),
-    (lambda: of(limits=[pm.Limit(0.5, "a", each=True)]), "a walk counts what a row costs, nothing else; prune the model"),
-    (lambda: of(limits=[]), "limits is empty"),
-    (lambda: of(limits=[pm.Limit(8, each=True)], max_cost=8), "max_cost and limits are both given"),
     # prices without a common 64-bit unit
     (lambda: of("tree", [1e9, 1e-15, 1, 1, 1]), "write prices with fewer digits"),
     (lambda: of("tree", evaluation_cost=Fraction(2**61)), "write prices with fewer digits"),

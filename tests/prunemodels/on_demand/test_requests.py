@@ -133,16 +133,15 @@ THREE = forest_of(*[stump(f, (1, 0), (0, 1), root=(0.75, 0.25)) for f in range(3
 
 def test_a_row_that_cannot_pay_all_buys_what_fits():
     """Prices 3, 4, 5 and a cap of 8: together 12 is too much, so one at a time: equal trees settle most per price at x0, then x1
-    (7 paid); x2 is out of reach, and its tree answers with its root. Limits on every row are the same, the smallest of several.
+    (7 paid); x2 is out of reach, and its tree answers with its root.
     """
-    for options in ({"max_cost": 8}, {"limits": [pm.Limit(9, each=True), pm.Limit(8, each=True)]}):
-        spy = Spy(np.ones((1, 3)))
-        result = OnDemandPredictor(THREE, [3, 4, 5], spy, **options).run(1)
-        assert [r.items for r in spy.requests] == [("x0",), ("x1",)]
-        assert (result.exact_cost, result.capped.tolist(), result.finished.tolist()) == ((7,), [True], [True])
-        assert result.probabilities.tolist() == [[0.25, 0.75]]  # 0.75, and twice class 1
-        assert (result.trees_finished.tolist(), result.fell_back.any()) == ([2], False)
-        assert "1 capped" in repr(result)
+    spy = Spy(np.ones((1, 3)))
+    result = OnDemandPredictor(THREE, [3, 4, 5], spy, max_cost=8).run(1)
+    assert [r.items for r in spy.requests] == [("x0",), ("x1",)]
+    assert (result.exact_cost, result.capped.tolist(), result.finished.tolist()) == ((7,), [True], [True])
+    assert result.probabilities.tolist() == [[0.25, 0.75]]  # 0.75, and twice class 1
+    assert (result.trees_finished.tolist(), result.fell_back.any()) == ([2], False)
+    assert "1 capped" in repr(result)
     free = OnDemandPredictor(THREE, [3, 4, 5], Spy(np.ones((1, 3))), max_cost=12).run(1)
     assert (free.exact_cost, free.capped.tolist(), free.requests) == ((12,), [False], 3)
 
