@@ -273,6 +273,13 @@ def path_by_parts(
     return divide_and_conquer(problem, PathOptions(params=params, **asked))
 
 
+def halfway(path: PruningPath) -> Fraction:
+    """The middle of the longest edge of the path; what a single row costs, where there is one."""
+    cost = path.exact_cost
+    k = max(range(len(cost) - 1), key=lambda k: cost[k] - cost[k + 1], default=0)
+    return (cost[k] + cost[min(k + 1, len(cost) - 1)]) / 2
+
+
 def ends_by_ctrl_c(before: str, call: str, *, after: float, within: float) -> None:
     """That a script which makes a call ends by InterruptedSolveError alone, so soon after a Ctrl-C that comes after so long."""
     code = f"{before}\nfrom formulations import InterruptedSolveError\nprint('go', flush=True)\n"

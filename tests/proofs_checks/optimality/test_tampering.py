@@ -31,6 +31,7 @@ from solvers import min_cut, pruning_path
 from solvers.price_sharing import price_sharing
 from tests.instances import Node, problem_of, random_problem, with_usage
 from tests.loops import looped
+from tests.solvers.cases import halfway
 
 LAM = 0.25
 
@@ -173,12 +174,10 @@ def solved() -> tuple[PruningProblem, Solution, Solution, PruningPath]:
 def within() -> list[LimitedSolution]:
     """The same instance within a budget in the longest edge of its path, and within limits for two groups of examples."""
     problem, _, _, path = solved()
-    cost = path.exact_cost
-    k = max(range(len(cost) - 1), key=lambda k: cost[k] - cost[k + 1])
     half = [Limit(10**6, rows=problem.usage.rows[k::2], name=str(k)) for k in (0, 1)]
     uses = limit_rows(problem, half).uses(Pruning.unpruned(problem))
     limits = [replace(limit, at_most=use * Fraction(2, 3 + j)) for j, (limit, use) in enumerate(zip(half, uses, strict=True))]
-    found = [pm.solve(problem, budget=(cost[k] + cost[k + 1]) / 2, path=path), pm.solve(problem, limits=limits)]
+    found = [pm.solve(problem, budget=halfway(path), path=path), pm.solve(problem, limits=limits)]
     for answer in found:
         assert answer.proof is not None
         assert len(answer.proof.steps) > 1

@@ -43,7 +43,7 @@ from solvers.within.params import WithinParams
 from solvers.within.solve import Method
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem, random_tree
 from tests.loops import looped
-from tests.solvers.cases import instance
+from tests.solvers.cases import halfway, instance
 from tests.solvers.within.limits.cases import drawn
 
 SEEDS = range(16)
@@ -294,13 +294,6 @@ def test_budgets_that_are_none_are_refused(budget: object) -> None:
 REAL = ("iris", "wine, evaluation", "wine, groups", "breast cancer, licence", "breast cancer, discounts", "iris, weights")
 
 
-def inside(problem: PruningProblem) -> Fraction:
-    """A budget in the middle of the longest edge of the path; what a single row costs, where there is one."""
-    cost = pm.pruning_path(problem, certificate=False).exact_cost
-    k = max(range(len(cost) - 1), key=lambda k: cost[k] - cost[k + 1], default=0)
-    return (cost[k] + cost[min(k + 1, len(cost) - 1)]) / 2
-
-
 def held(found: LimitedSolution) -> None:
     """The checker says yes, and nothing of the answer is beyond the limits."""
     verdict = check_solution(found.problem, found)
@@ -336,7 +329,7 @@ def conforms(problem: PruningProblem, budget: Fraction, method: Method) -> None:
 def test_random_instances_conform(seed: int, method: Method) -> None:
     """With real numbers, weights, items paid once, evaluation; within several limits, too."""
     problem = random_problem(seed, rounded=seed % 4 == 3)
-    conforms(problem, inside(problem), method)
+    conforms(problem, halfway(pm.pruning_path(problem, certificate=False)), method)
     held(solve_limits(problem, drawn(problem, np.random.default_rng(seed)), method=method))
 
 
@@ -346,7 +339,7 @@ def test_random_instances_conform(seed: int, method: Method) -> None:
 def test_real_instances_conform(name: str, method: Method) -> None:
     """At a budget inside the longest edge, and within limits for two halves of the examples."""
     problem = instance(name)
-    conforms(problem, inside(problem), method)
+    conforms(problem, halfway(pm.pruning_path(problem, certificate=False)), method)
     half = [Limit(10**9, rows=rows, name=str(k)) for k, rows in enumerate((problem.usage.rows[::2], problem.usage.rows[1::2]))]
     uses = limit_rows(problem, half).uses(Pruning.unpruned(problem))
     limits = [replace(limit, at_most=use * Fraction(k, 4)) for k, (limit, use) in enumerate(zip(half, uses, strict=True), 1)]

@@ -25,7 +25,7 @@ from solvers.within.params import WithinParams
 from solvers.within.windows import window_between
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_tree
 from tests.loops import looped
-from tests.solvers.cases import instance
+from tests.solvers.cases import halfway, instance
 
 GRID = 9
 
@@ -56,13 +56,6 @@ def costly(seed: int) -> Instance:
 def grid(path: PruningPath) -> list[Fraction]:
     """Budgets from nothing to a little more than the dearest breakpoint, some of them costs of breakpoints."""
     return [path.exact_cost[0] * Fraction(k, GRID - 1) for k in range(GRID + 1)] + list(path.exact_cost[1:3])
-
-
-def halfway(path: PruningPath) -> Fraction:
-    """The middle of the longest hull edge."""
-    cost = path.exact_cost
-    k = max(range(len(cost) - 1), key=lambda k: cost[k] - cost[k + 1])
-    return (cost[k] + cost[k + 1]) / 2
 
 
 def knapsack(gains: list[int], prices: list[float]) -> PruningProblem:

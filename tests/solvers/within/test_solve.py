@@ -23,7 +23,8 @@ from solvers.within.params import Effort, WithinParams
 from solvers.within.solve import Method
 from solvers.within.windows import window_between
 from tests.loops import looped
-from tests.solvers.within.test_search import costly, halfway
+from tests.solvers.cases import halfway
+from tests.solvers.within.test_search import costly
 
 ROOT = Path(__file__).resolve().parents[3]
 
