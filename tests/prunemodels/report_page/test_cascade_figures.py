@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import prunemodels as pm
-from prunemodels.cascades.evaluation import evaluate_exit_path, stops_of
+from prunemodels.cascades.evaluation import evaluate_exit_path
 from prunemodels.cascades.forest_exits import cascade_of
 from prunemodels.evaluation.evaluate import ItemCost
 from prunemodels.plots.curves import ON_DARK, ON_LIGHT, draw_items
@@ -119,21 +119,6 @@ def test_figures_of_stages_add_up(kind: Kind) -> None:
     assert sum(f.reach * f.paid for f in found) + once == pytest.approx(seen.mean_cost(policy))
     assert sum(f.rows for f in found) == len(known.y)
     assert (stage_figures(seen, policy).error.isna() == [f.rows == 0 for f in found]).all()
-
-
-def test_weights_weigh_the_stages() -> None:
-    """Of the hand-made rows 2 (stops at 0, wrong) counts six times: 8/13 stop there, 6/8 of them are wrong."""
-    weights = np.where(np.arange(8) == 2, 6.0, 1.0)
-    cascade = hand_cascade()
-    seen = evaluate_exit_path(cascade, ROWS, TRUTH, sample_weight=weights)
-    first, second, third = stage_figures(seen, cascade.policy_).itertuples()
-    assert (first.stop, first.error, first.rows) == (pytest.approx(8 / 13), pytest.approx(6 / 8), 3)
-    assert third.cost_so_far == pytest.approx((2 * 2 + 3 * 7) / 13 + 4)
-    assert second.paid == 2
-    stops = stops_of(cascade, ROWS, TRUTH, sample_weight=weights)
-    np.testing.assert_allclose(stops.share(), [8 / 13, 2 / 13, 3 / 13])
-    np.testing.assert_allclose(stops.error(), [6 / 8, 1 / 2, 1 / 3])
-    np.testing.assert_allclose(stops.by_policy()[1], [8 / 13, 5 / 13, 0])
 
 
 def test_purchases_by_hand() -> None:
