@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
-from formulations import Pruning, PruningPath
+from formulations import Pruning, PruningPath, PruningProblem
 from formulations.answers.limited_solution import LP1Relaxation
 from formulations.answers.solution import Status
 from formulations.errors import SolverFailedError
@@ -158,26 +158,20 @@ def agrees(value: float, lam: float, hull: LP1Relaxation, path: PruningPath) -> 
     assert lam <= highest * (1 + 1e-6) + 1e-9 * size
 
 
-def test_duals_by_hand() -> None:
-    """A stump that gains .2 for a price of 1: at budget .3 it is kept to .3, a unit of the budget is worth .2, above 1 nothing.
-
-    The root errs on 4 of 10 examples, the leaves on 1 + 1.
-    """
-    problem = stump((4, 1, 1), [1], [[0], [1]])
-    found = solve_relaxation(problem, budget=0.3, formulation="LP1")
-    assert found.objective == pytest.approx(0.4 - 0.3 * 0.2)
-    assert found.dual["budget"] == pytest.approx(-0.2)
-    assert found.point["z[0]"] == pytest.approx(0.7)
-    slack = solve_relaxation(problem, budget=1.5, formulation="LP1")
-    assert slack.objective == pytest.approx(0.2)
-    assert slack.dual["budget"] == pytest.approx(0.0)
-
-
-def test_a_shared_purchase_counts_once_in_the_budget_row() -> None:
-    """Two stumps on one feature gain .1 each and pay 1 together: half of the budget buys half of both."""
-    found = solve_relaxation(twin_stumps(), budget=0.5, formulation="LP1")
-    assert found.objective == pytest.approx(0.4 - 0.5 * 0.2)
-    assert found.dual["budget"] == pytest.approx(-0.2)
+@looped(
+    ("problem", "budget", "optimum", "dual"),
+    [
+        (stump((4, 1, 1), [1], [[0], [1]]), 0.3, 0.4 - 0.3 * 0.2, -0.2),
+        (stump((4, 1, 1), [1], [[0], [1]]), 1.5, 0.2, 0.0),
+        (twin_stumps(), 0.5, 0.4 - 0.5 * 0.2, -0.2),
+    ],
+)
+def test_duals_by_hand(problem: PruningProblem, budget: float, optimum: float, dual: float) -> None:
+    """A stump, which errs on 4 of 10, or two that share a purchase, gains .2 for 1: a unit is worth .2, above 1 nothing."""
+    found = solve_relaxation(problem, budget=budget, formulation="LP1")
+    assert (found.objective, found.dual["budget"]) == (pytest.approx(optimum), pytest.approx(dual))
+    if budget == 0.3:
+        assert found.point["z[0]"] == pytest.approx(0.7)
 
 
 NAMES = ("iris", "wine, groups", "wine, evaluation", "breast cancer, licence", "breast cancer, discounts", "iris, weights")
@@ -261,23 +255,22 @@ def test_a_budget_for_all_has_one_level_set(budget: int, lam: Fraction) -> None:
     assert (mixture.is_integral, mixture.value, mixture.lam, pruning.n_splits) == (True, Fraction(1, 5), lam, 1)
 
 
-@looped(("dual", "lam", "bound"), [((0.1, 0.1), 5, 0.3), ((0.2, 0.0), 5, 0.2), ((7.0, 7.0), 5, 0.3), ((0.1, 0.1), 4, 0.275)])
-def test_bounds_of_a_shared_purchase_by_hand(dual: tuple[float, float], lam: int, bound: float) -> None:
+@looped(
+    ("problem", "dual", "budget", "lam", "bound"),
+    [
+        *((twin_stumps(), dual, 0.5, 5, bound) for dual, bound in (((0.1, 0.1), 0.3), ((0.2, 0.0), 0.2), ((7.0, 7.0), 0.3))),
+        (twin_stumps(), (0.1, 0.1), 0.5, 4, 0.275),
+        (stump((4, 1, 1), [1], [[0], [1]]), (0.0,), 0.3, 5, 0.4 - 0.2 * 0.3),  # a single user pays the full price at any dual
+    ],
+)
+def test_bounds_by_hand(problem: PruningProblem, dual: tuple[float, ...], budget: float, lam: int, bound: float) -> None:
     """Two stumps on one feature gain .1 each and pay 1 together, budget .5: at lambda 1/5 equal duals prove .4 - .2 * .5.
 
     If one tree bears all of it, the other gains its .1 for nothing. What is beyond the price is cut in proportion. At lambda 1/4
     the same duals leave no gain either, and the budget is worth more.
     """
-    problem = twin_stumps()
-    columns = usage_columns(problem, merge=True)
-    assert bound_within(problem, columns, np.array(dual), Fraction(1, 2), Fraction(1, lam)) == pytest.approx(bound, abs=1e-15)
-
-
-def test_a_single_user_pays_the_full_price() -> None:
-    """A stump that gains .2 for 1, budget .3: whatever the dual value is, lambda 1/5 proves .4 - .2 * .3."""
-    problem = stump((4, 1, 1), [1], [[0], [1]])
-    columns = usage_columns(problem, merge=True)
-    assert bound_within(problem, columns, np.zeros(1), Fraction(3, 10), Fraction(1, 5)) == pytest.approx(0.34, abs=1e-15)
+    columns, within = usage_columns(problem, merge=True), Fraction(str(budget))
+    assert bound_within(problem, columns, np.array(dual), within, Fraction(1, lam)) == pytest.approx(bound, abs=1e-15)
 
 
 def test_a_bound_of_nothing_is_nothing() -> None:
