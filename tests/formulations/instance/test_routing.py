@@ -41,13 +41,14 @@ def test_rows_that_do_not_fit_are_refused_before_any_memory_is_taken(monkeypatch
 
 
 def test_by_hand():
-    """Two splits: rows 1 and 3 go left, 0 to the middle leaf, 2 to the right one; equality goes left."""
+    """Two splits: rows 1 and 3 go left, 0 to the middle leaf, 2 to the right one; equality goes left. Alike in two chunks."""
     ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0, 1, 2.0, Node(0), Node(0)))], 2)
-    routing = route(ensemble, as_rows([[1, 2], [0, 9], [1, 3], [0.5, 9]], 2))
-    assert routing.order.tolist() == [[1, 3, 0, 2]]
-    assert list(zip(routing.start, routing.stop, strict=True)) == [(0, 4), (0, 2), (2, 4), (2, 3), (3, 4)]
-    assert routing.counts().tolist() == [4, 2, 2, 1, 1]
-    assert leaves_of(ensemble, as_rows([[1, 2], [0, 9], [1, 3], [0.5, 9]], 2)).tolist() == [[3, 1, 4, 1]]
+    table = as_rows([[1, 2], [0, 9], [1, 3], [0.5, 9]], 2)
+    for routing in (route(ensemble, table), chunked(ensemble, table, [1], n_rows=4)):
+        assert routing.order.tolist() == [[1, 3, 0, 2]]
+        assert list(zip(routing.start, routing.stop, strict=True)) == [(0, 4), (0, 2), (2, 4), (2, 3), (3, 4)]
+        assert routing.counts().tolist() == [4, 2, 2, 1, 1]
+    assert leaves_of(ensemble, table).tolist() == [[3, 1, 4, 1]]
 
 
 @pytest.mark.slow
@@ -256,13 +257,6 @@ def test_chunks_of_any_sizes_give_the_routing_of_the_whole(data):
     found = chunked(ensemble, rows, cuts, n_rows=announced, scratch=scratch)
     assert same(found, route(ensemble, rows))
     assert found.order.flags.c_contiguous
-
-
-def test_two_chunks_by_hand():
-    """Rows 1 and 3 go left, 0 and 2 right; in two chunks they keep their numbers and, within a leaf, their order."""
-    routing = chunked(STUMP, as_rows([[1], [0], [2], [0]], 1), [1], n_rows=4)
-    assert routing.order.tolist() == [[1, 3, 0, 2]]
-    assert list(zip(routing.start, routing.stop, strict=True)) == [(0, 4), (0, 2), (2, 4)]
 
 
 def test_trees_with_more_leaves_than_two_bytes_can_tell_apart():

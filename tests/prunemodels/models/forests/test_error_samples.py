@@ -186,20 +186,16 @@ def test_regression_forests_are_judged_by_their_criterion(criterion):
     assert given.ensemble.measure == names.get(criterion, "mean squared error")
 
 
-def test_absolute_errors_by_hand():
-    """Targets 1, 3, 9 on the left and 8 on the right: medians 5.5, 3, 8; the deviations sum to 4.5 + 2.5 + 3.5 + 2.5, 8 and 0."""
-    X, y = [[0], [0], [0], [1]], [1.0, 3.0, 9.0, 8.0]
-    tree = DecisionTreeRegressor(max_depth=1, criterion="absolute_error").fit(X, y)
-    assert component(pm.samples.InBag(), tree).e.tolist() == [13, 8, 0]
-    assert component(pm.samples.InBag(X, y), tree).e.tolist() == [13, 8, 0]
+def test_absolute_errors_by_hand(monkeypatch):
+    """Targets 1, 3, 9 on the left and 8 on the right: medians 5.5, 3, 8; the deviations sum to 4.5 + 2.5 + 3.5 + 2.5, 8 and 0.
 
-
-def test_before_1_8_errors_of_medians_are_read_only_where_no_row_is_weighted(monkeypatch):
-    """A tree of plain rows stores them right in all versions; one that drew a row twice, or weighs it 2, may not."""
-    monkeypatch.setattr(error_samples, "MEDIANS_MEASURED_EXACTLY", False)
+    A tree of plain rows stores them right in all versions; before 1.8 one that drew a row twice, or weighs it 2, may not.
+    """
     X, y = [[0], [0], [0], [1]], [1.0, 3.0, 9.0, 8.0]
     grow = DecisionTreeRegressor(max_depth=1, criterion="absolute_error").fit
-    assert component(pm.samples.InBag(), grow(X, y)).e.tolist() == [13, 8, 0]
+    for exactly, sample in ((MEDIANS_MEASURED_EXACTLY, (X, y)), (MEDIANS_MEASURED_EXACTLY, ()), (False, ())):
+        monkeypatch.setattr(error_samples, "MEDIANS_MEASURED_EXACTLY", exactly)
+        assert component(pm.samples.InBag(*sample), grow(X, y)).e.tolist() == [13, 8, 0]
     with pytest.raises(pm.errors.UnsupportedModelError, match="weighted rows"):
         component(pm.samples.InBag(), grow(X, y, sample_weight=[1, 1, 1, 2]))
 
