@@ -230,8 +230,4 @@ def test_optima_by_hand() -> None:
     for name in ("stump, evaluation", "stump, half weight", "twin stumps", "losing splits"):
         for lam in (lam for known, lam in OPTIMA if known == name):
             assert float(ExactOptima(instance(name)).at(lam)) == pytest.approx(OPTIMA[name, lam], rel=1e-15)
-
-
-def test_the_papers_trees_have_their_optimum() -> None:
-    """2/8 of the first tree and 1/8 of both together, see `formulations.instance.papers`: at no price all splits are kept."""
-    assert ExactOptima(two_trees()).at(0.0) == Fraction(1, 8)
+    assert ExactOptima(two_trees()).at(0.0) == Fraction(1, 8)  # the papers' trees: at no price all splits are kept

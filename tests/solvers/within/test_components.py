@@ -232,11 +232,19 @@ def test_a_programs_level_sets_give_the_paths_mixture(name: str) -> None:
         assert cost == budget or (mixture.is_integral and cost <= budget)
 
 
-def test_two_level_sets_by_hand() -> None:
-    """A stump that gains .2 for 1, budget .3: three tenths of it, at .4 - .3 * .2; whole prunings spend nothing."""
-    pruning, mixture = best_of_levels(stump((4, 1, 1), [1], [[0], [1]]), np.array([0.5, 0.0, 0.0]), Fraction(3, 10), 0.1)
-    assert pruning.n_splits == 0
-    assert (mixture.weight, mixture.lam, mixture.value) == (Fraction(3, 10), Fraction(1, 5), Fraction(34, 100))
+@looped(
+    ("budget", "lam", "value"),
+    [(Fraction(3, 10), Fraction(1, 5), Fraction(34, 100)), (1, Fraction(1, 10), Fraction(1, 5)), (2, 0, Fraction(1, 5))],
+)
+def test_level_sets_of_a_stump_by_hand(budget: Fraction | int, lam: Fraction, value: Fraction) -> None:
+    """A stump that gains .2 for 1, budget .3: three tenths of it, at .4 - .3 * .2; whole prunings spend nothing.
+
+    Where no level set costs more than B the best of them is taken alone; beyond its cost another unit is worth nothing.
+    """
+    pruning, mixture = best_of_levels(stump((4, 1, 1), [1], [[0], [1]]), np.array([0.5, 0.0, 0.0]), Fraction(budget), 0.1)
+    assert (mixture.is_integral, pruning.n_splits) == (budget >= 1, int(budget))
+    assert (mixture.lam, mixture.value) == (lam, value)
+    assert mixture.is_integral or mixture.weight == budget
 
 
 def test_a_level_set_at_the_budget_is_taken_alone() -> None:
@@ -246,13 +254,6 @@ def test_a_level_set_at_the_budget_is_taken_alone() -> None:
     assert mixture.is_integral
     assert set(np.flatnonzero(mixture.dearer.kept)) == {0, 4}
     assert (mixture.value, mixture.lam) == (Fraction(1, 2), Fraction(1, 5))
-
-
-@looped(("budget", "lam"), [(1, Fraction(1, 10)), (2, Fraction(0))])
-def test_a_budget_for_all_has_one_level_set(budget: int, lam: Fraction) -> None:
-    """Where no level set costs more than B the best of them is taken alone; beyond its cost another unit is worth nothing."""
-    pruning, mixture = best_of_levels(stump((4, 1, 1), [1], [[0], [1]]), np.array([0.5, 0.0, 0.0]), Fraction(budget), 0.1)
-    assert (mixture.is_integral, mixture.value, mixture.lam, pruning.n_splits) == (True, Fraction(1, 5), lam, 1)
 
 
 @looped(
