@@ -175,7 +175,18 @@ def checking(function: Target) -> Target:
     return typing.cast("Target", call_later)
 
 
+def unchecked(function: Target) -> Target:
+    """The function that `checking` stands before, for callers that have checked the arguments."""
+    return typing.cast("Target", inspect.unwrap(function))
+
+
 BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def checked_arguments(function: Callable[..., Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Named arguments of a function as `checking` hands them on."""
+    kinds = argument_kinds(function.func if isinstance(function, functools.partial) else function)
+    return {name: _taken(name, kinds.get(name), value) for name, value in named.items()}
 
 
 def argument_kinds(function: Callable[..., Any]) -> dict[str, Kind]:

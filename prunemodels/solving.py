@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.limited_solution import LimitedSolution
 from formulations.answers.solution import Solution
-from formulations.arguments import Seconds, checked, checking
+from formulations.arguments import Seconds, checked, checked_arguments
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Budget, Limit, limit_of_mean_cost
@@ -151,7 +151,7 @@ def solve(
         raise InvalidInputError(f"{' and '.join(f'{name} is {value!r}' for name, value in given.items())}; give only one of them")
     if lam is not None:
         engine: Callable[..., Solution] = optimal_pruning if method == AUTO else _chosen(SOLVERS, method, "lam")
-        _check_options(engine, options, method)
+        options = _options_of(engine, options, method)
         with timed_step(LOG, "pruning of %s at lambda %g by %s", problem, float(lam), method):
             solution = engine(problem, lam, time_limit=math.inf if time_limit is None else time_limit, **options)
         return solution if method == AUTO else replace(solution, method=method)
@@ -175,7 +175,7 @@ def _for_budget(
     name = "best" if method == AUTO else method
     engine: Callable[..., LimitedSolution] = _chosen(BUDGET_SOLVERS, name, "budget")
     limit = {} if time_limit is None else {"time_limit": time_limit}
-    _check_options(engine, options, method)
+    options = _options_of(engine, options, method)
     with timed_step(LOG, "pruning of %s within the budget %g by %s", problem, float(budget), name):
         return replace(engine(problem, budget, **limit, **options), method=name)
 
@@ -216,9 +216,8 @@ def _for_limits(
     """Solve (3)."""
     name: Any = "best" if method == AUTO else method
     _chosen(dict.fromkeys(METHODS), name, "limits")
-    engine = partial(checking(solve_limits), method=name)
-    _check_options(engine, options, method)
-    return engine(problem, limits, time_limit=time_limit, **options)
+    options = _options_of(partial(solve_limits, method=name), options, method)
+    return solve_limits(problem, limits, method=name, time_limit=time_limit, **options)
 
 
 def _chosen(methods: Mapping[str, T], method: str, what: str) -> T:
@@ -228,8 +227,8 @@ def _chosen(methods: Mapping[str, T], method: str, what: str) -> T:
     return methods[method]
 
 
-def _check_options(engine: Callable[..., object], options: Mapping[str, object], method: str) -> None:
-    """Refuse options that the engine does not have, or that the method has fixed; the engine itself checks their values."""
+def _options_of(engine: Callable[..., object], options: Mapping[str, object], method: str) -> dict[str, Any]:
+    """The options, checked; those that the engine does not have, or that the method has fixed, are refused."""
     fixed = {"time_limit", *(engine.keywords if isinstance(engine, partial) else ())}
     parameters = inspect.signature(engine).parameters.values()
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
@@ -237,3 +236,4 @@ def _check_options(engine: Callable[..., object], options: Mapping[str, object],
         for name in options:
             if name not in known:
                 raise InvalidInputError(f"the method {method!r} has no option {name!r}; it has {', '.join(known) or 'none'}")
+    return checked_arguments(engine, options)

@@ -16,7 +16,7 @@ import math
 from dataclasses import replace
 
 from formulations.answers.solution import Solution
-from formulations.arguments import Seconds, check_argument, checked
+from formulations.arguments import Seconds, unchecked
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.min_cut import min_cut
@@ -24,7 +24,6 @@ from solvers.price_sharing import price_sharing
 from solvers.price_sharing.params import SharingParams
 
 
-@checked
 def optimal_pruning(
     problem: PruningProblem,
     lam: float,
@@ -60,12 +59,11 @@ def optimal_pruning(
     InterruptedSolveError
         on Ctrl-C.
     """
-    check_argument("params", params, SharingParams)  # the engines check the rest
     cut, sharing = params.predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
-    faster = cut > sharing and problem.n_usage_arcs > params.small_core
-    if faster or params.cut_time_margin * cut > time_limit:
-        solution = price_sharing(problem, lam, time_limit=time_limit, ties=ties, params=params)
+    is_slower = cut > sharing and problem.n_usage_arcs > params.small_core
+    if is_slower or params.cut_time_margin * cut > time_limit:
+        solution = unchecked(price_sharing)(problem, lam, time_limit=time_limit, ties=ties, params=params)
     else:
-        solution = min_cut(problem, lam, time_limit=time_limit, ties=ties)
+        solution = unchecked(min_cut)(problem, lam, time_limit=time_limit, ties=ties)
     predicted = {"min_cut_seconds_predicted": cut, "price_sharing_seconds_predicted": sharing}
     return replace(solution, stats={**solution.stats, **predicted})

@@ -110,7 +110,7 @@ class ForestUsage:
     @property
     def n_purchases(self) -> int:
         """Numbers that `UsageArcs.head` can take: M N + M."""
-        return self.costs.price.size * (self.weights.size + 1)
+        return len(self.costs.prices) * (self.weights.size + 1)
 
     @cached_property
     def splits(self) -> NDArray[np.int32]:
@@ -162,14 +162,18 @@ class ForestUsage:
 
     def paid_by(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(2): which purchases the kept splits need; bool, numbered as in `UsageArcs`. `kept` is closed under parents."""
-        highest = self.highest_user(np.flatnonzero(kept).astype(np.int32), kept.astype(np.int8))
-        return np.greater(highest, 0, out=highest.view(np.bool_))  # in its place: there may be billions
+        paid = scratch_array(self.n_purchases, np.int8, self.routing.scratch)
+        paid[:] = 0
+        nodes, level = np.flatnonzero(kept).astype(np.int32), kept.astype(np.int8)
+        raise_levels(nodes, level, self.charges, self.costs.paid_once, self.routing.reached(self.ensemble.tree_of), paid)
+        return paid.view(np.bool_)  # in its place: there may be billions
 
     def payers(self, paid: NDArray[np.bool_], weight: NDArray[Amount]) -> NDArray[Amount]:
         """For each item the weight of the rows that pay it, shape (M,); `paid` as `paid_by` returns it."""
-        by_row = paid[: -self.costs.n_items].reshape(self.costs.n_items, -1)
-        # not by_row @ weight, nor without the type: that makes floats of integers
-        return np.array([weight[row].sum() for row in by_row], dtype=weight.dtype)
+        by_item = np.zeros(len(self.costs.prices), dtype=weight.dtype)
+        for m, by_row in enumerate(paid[: -by_item.size].reshape(by_item.size, -1)):  # not paid @ weight: floats of integers
+            by_item[m] = weight[by_row].sum()
+        return by_item
 
     def bill(self, kept: NDArray[np.bool_]) -> Bill:
         """What all rows pay together for the kept splits."""
