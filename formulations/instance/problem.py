@@ -182,7 +182,12 @@ class PruningProblem(Core, Shown):
     def reduced(self, ties: Ties = "smallest") -> Reduced:
         """The instance that engines solve: `formulations.instance.reduction` for optima with these ties; made once."""
         if ties not in self._reductions:
-            self._reductions[ties] = Reduced.of(self, ties)
+            groups = Groups.of_splits(self.usage, self.errors, self.numbers, ties)
+            usage, errors = reduced_usage(self.usage, groups), reduced_errors(self.errors, groups)
+            numbers = reduced_numbers(self.numbers, groups)
+            if not numbers.exact:  # a sum of floats would lose more than the difference of the errors
+                numbers = replace(numbers, gain=real_gains(usage.ensemble, errors))
+            self._reductions[ties] = Reduced(groups, ReducedCore(usage, errors, numbers, self, groups))
         return self._reductions[ties]
 
     @cached_property
@@ -237,13 +242,3 @@ class Reduced:
 
     groups: Groups
     core: Core
-
-    @classmethod
-    def of(cls, problem: Core, ties: Ties) -> Self:
-        """The reduction for optima with these ties."""
-        groups = Groups.of_splits(problem.usage, problem.errors, problem.numbers, ties)
-        usage, errors = reduced_usage(problem.usage, groups), reduced_errors(problem.errors, groups)
-        numbers = reduced_numbers(problem.numbers, groups)
-        if not numbers.exact:  # a sum of floats would lose more than the difference of the errors
-            numbers = replace(numbers, gain=real_gains(usage.ensemble, errors))
-        return cls(groups, ReducedCore(usage, errors, numbers, problem, groups))

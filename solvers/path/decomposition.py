@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,6 @@ from solvers.path.guess import guessed_parts
 from solvers.path.params import PathParams
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts, contradictions
-
-Item = TypeVar("Item")
-Outcome = TypeVar("Outcome")
 
 SUM_ROUNDING = 2.0**-48
 """What the sums of a part's real gains and costs may be off by, as a share of its gains."""
@@ -144,40 +141,53 @@ class PathDecomposition:
 
     def _pieces(self, parts: PartSequence) -> list[PathPiece]:
         """Pieces of some parts, outermost first; those of one part obey (3) of `solvers.path.parts`."""
-        threads = self.params.threads if parts.n_arcs > self.params.one_thread_arcs else 1
-        pieces = divide(parts, self._step, threads=threads, done=self._found)
+        pieces: list[PathPiece] = []
+
+        def found(done: list[PathPiece], rest: list[PartSequence]) -> list[PartSequence]:
+            if done:
+                pieces.extend(done)
+                self.advance(sum(piece.nodes.size for piece in done))
+            return rest
+
+        if self.params.threads == 1 or parts.n_arcs <= self.params.one_thread_arcs:
+            todo = [parts]
+            while todo:
+                todo += found(*self._step(todo.pop()))
+            return sorted(pieces, key=lambda piece: piece.outside)
+        # in several threads: whatever finished parts were divided into is submitted at once
+        with ThreadPoolExecutor(self.params.threads) as pool:
+            pending = {pool.submit(self._step, parts)}
+            try:
+                while pending:
+                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        pending |= {pool.submit(self._step, rest) for rest in found(*future.result())}
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
         return sorted(pieces, key=lambda piece: piece.outside)
 
-    def _found(self, pieces: list[PathPiece]) -> None:
-        self.advance(sum(p.nodes.size for p in pieces))
-
     def _step(self, parts: PartSequence) -> tuple[list[PathPiece], list[PartSequence]]:
-        """Divide a large part once, and small ones until only pieces are left."""
+        """Divide large parts once, and small ones until only pieces are left: the pieces, and what is to be divided further."""
         batches = list(parts.batches(self.params.one_thread_arcs))
         if len(batches) > 1:
             return [], batches
-        pieces, rest = self._divided(parts)
-        while rest.n_parts:
-            if rest.n_arcs > self.params.one_thread_arcs:
-                return pieces, [rest]
-            found, rest = self._divided(rest)
-            pieces += found
-        return pieces, []
-
-    def _divided(self, parts: PartSequence) -> tuple[list[PathPiece], PartSequence]:
-        """The pieces among some parts, and the halves of the others, outer and inner."""
-        networks = Networks.of(parts)
-        closure, flow = preflow_closure(networks.instance, ties=self.ties, start=networks.start())
-        self._count(cuts=parts.n_parts, arcs_cut=closure.n_arcs)
-        keep, worth = closure.keep, networks.worth(closure.keep)
-        done = networks.whole(keep, worth)
-        pieces = _pieces_of(networks, done, closure.duals(), worth)
-        half = np.zeros((done.size, 2), dtype=np.int32)
-        half[~done] = 1
-        number = np.where(half, np.cumsum(half).reshape(half.shape) - 1, -1).astype(np.int32)
-        label = number[parts.part_of_splits(), keep.astype(np.int8)]
-        rest = replace(parts, score=None, flow=flow, scale=networks.scale)
-        return pieces, self.parts.divided(rest, label)
+        pieces: list[PathPiece] = []
+        while True:
+            networks = Networks.of(parts)
+            closure, flow = preflow_closure(networks.instance, ties=self.ties, start=networks.start())
+            self._count(cuts=parts.n_parts, arcs_cut=closure.n_arcs)
+            keep, worth = closure.keep, networks.worth(closure.keep)
+            done = networks.whole(keep, worth)
+            pieces += _pieces_of(networks, done, closure.duals(), worth)
+            # the halves of the other parts, outer and inner
+            half = np.zeros((done.size, 2), dtype=np.int32)
+            half[~done] = 1
+            number = np.where(half, np.cumsum(half).reshape(half.shape) - 1, -1).astype(np.int32)
+            label = number[parts.part_of_splits(), keep.astype(np.int8)]
+            parts = self.parts.divided(replace(parts, score=None, flow=flow, scale=networks.scale), label)
+            if not parts.n_parts or parts.n_arcs > self.params.one_thread_arcs:
+                return pieces, [parts] if parts.n_parts else []
 
     def _repair(self, pieces: list[PathPiece], wrong: list[tuple[int, int]], paid: NDArray[np.bool_]) -> None:
         """Join the pieces of each range and cut them again, without guesses."""
@@ -212,69 +222,3 @@ def _pieces_of(networks: Networks, done: NDArray[np.bool_], dual: NDArray[np.int
         flow = dual[arcs], scale if part.exact else Fraction(scale)
         pieces.append(PathPiece(networks.ratios[k], nodes, tail[arcs], head[arcs], *flow, outside[k], left))
     return pieces
-
-
-class _Place(Generic[Outcome]):
-    """The place of an item in the order of outcomes: it holds its outcomes, or the places of the items it was divided into."""
-
-    def __init__(self) -> None:
-        self.outcomes: list[Outcome] = []
-        self.within: list[_Place[Outcome]] = []
-
-
-def divide(
-    first: Item,
-    step: Callable[[Item], tuple[list[Outcome], list[Item]]],
-    *,
-    threads: int,
-    done: Callable[[list[Outcome]], None],
-) -> list[Outcome]:
-    """The outcomes of an item and of all that it is divided into.
-
-    Parameters
-    ----------
-    step
-        an item's outcomes, or the items into which it is divided, in order; called in several threads.
-    threads
-        1: `step` is called in this thread, one item after the other.
-    done
-        called in this thread with the outcomes of every item that is not divided further.
-    """
-    root: _Place[Outcome] = _Place()
-
-    # outcomes go to the item's place; the items that it was divided into get places within it
-    def settle(place: _Place[Outcome], outcomes: list[Outcome], items: list[Item]) -> list[tuple[_Place[Outcome], Item]]:
-        place.outcomes, place.within = outcomes, [_Place() for _ in items]
-        if outcomes:
-            done(outcomes)
-        return list(zip(place.within, items, strict=True))
-
-    # in this thread, one item after the other
-    if threads == 1:
-        todo = [(root, first)]
-        while todo:
-            place, item = todo.pop()
-            todo += settle(place, *step(item))
-        return _in_order(root)
-    # in several threads: whatever a finished item was divided into is submitted at once
-    with ThreadPoolExecutor(threads) as pool:
-        pending: dict[Future[tuple[list[Outcome], list[Item]]], _Place[Outcome]] = {pool.submit(step, first): root}
-        try:
-            while pending:
-                for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                    for place, item in settle(pending.pop(future), *future.result()):
-                        pending[pool.submit(step, item)] = place
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return _in_order(root)
-
-
-def _in_order(root: _Place[Outcome]) -> list[Outcome]:
-    outcomes: list[Outcome] = []
-    todo = [root]
-    while todo:
-        place = todo.pop()
-        outcomes += place.outcomes
-        todo += reversed(place.within)
-    return outcomes

@@ -207,84 +207,12 @@ class _Found:
         return level
 
 
-def core_path(core: Core, asked: PathOptions) -> CorePath:
-    """The path of an instance as it is: of a reduced one as a rule."""
-    if not core.numbers.exact:
-        return _of_real_numbers(core, asked)
-    started = time.perf_counter()
-    found = _found(core, asked)
-    how, with_gap = found.how, found.how.stats["parts_with_gap"]
-    ratios = sorted({Fraction(0), *(part.ratio for part in found.leaving)})
-    level = found.levels(asked.ties, ratios)
-    proof: PathCertificate | PathShares | None = None
-    gaps: tuple[Fraction, ...] = ()
-    is_open, unit = 0, core.numbers.lam_unit
-    if with_gap or (asked.certificate and how.stats["large_parts"]):
-        only = [bisect_left(ratios, edge.ratio) for edge in how.unsure]
-        every = asked.certificate or found.joined or with_gap > len(only)
-        if every and asked.around is not None:  # gaps elsewhere than at single edges: rows that are missing cannot be proven
-            return core_path(core, replace(asked, gap=0.0, checkpoint=None, progress=False, cuts=False, around=None))
-        arcs = sum(int(core.usage.arcs_per_node[edge.nodes].sum()) for edge in how.unsure)
-        if asked.around is not None and arcs > asked.params.most_arcs_around:
-            edge_gap = max(float(edge.gap * core.numbers.gain_unit) for edge in how.unsure)
-            stats = {"seconds": time.perf_counter() - started, **how.stats, "gap": math.nextafter(edge_gap, math.inf)}
-            return CorePath(level, tuple(r * unit for r in ratios), "smallest", None, stats)
-        with timed_step(LOG, "proof of the path"):
-            scores = how.scores[-1].score if how.scores else None
-            by_shares = ProofByShares(core, level, ratios, asked.ties, None if every else only, scores, asked.params)
-        proof, gaps = by_shares.certificate() if asked.certificate else None, by_shares.gaps()
-        how.stats["rounds_of_the_proof"], is_open = float(by_shares.rounds), by_shares.open.size
-    elif asked.certificate:
-        proof = flow_certificate(found.parts, found.pieces, level, ratios)
-    stats = {"seconds": time.perf_counter() - started, **found.stats, **how.stats}
-    return CorePath(level, tuple(r * unit for r in ratios), asked.ties, proof, stats, gaps, is_open)
+def core_path(problem: Core, asked: PathOptions) -> CorePath:
+    """The path of an instance as it is, of a reduced one as a rule.
 
-
-def _of_real_numbers(core: Core, asked: PathOptions) -> CorePath:
-    """The path of an instance whose numbers are real: its cuts round, its rows and breakpoints do not.
-
-    A piece is proven up to what the grid of its cut hides. By (8) of `proofs_checks.optimality.path_optimality` it hides no
-    more at any other lambda, so the sum over all pieces bounds the gap at every lambda.
+    What lies between the optimum at lambda = 0 and the best closure that is free of charge is divided.
     """
     started = time.perf_counter()
-    found = _found(core, asked)
-    found = replace(found, leaving=_in_exact_numbers(found))
-    ratios = sorted({Fraction(0), *(part.ratio for part in found.leaving)})
-    level = found.levels(asked.ties, ratios)
-    how, hidden = found.how, 2 * Fraction(float(core.gain_lost.sum()))
-    hidden += sum((max(edge.gap, Fraction(0)) for edge in how.edges), Fraction(0))
-    proof = None
-    if not how.stats["large_parts"]:
-        proof = flow_certificate(found.parts, found.pieces, level, ratios)
-        hidden += left_open(core, found.pieces, proof, level, ratios)
-    stats = {"seconds": time.perf_counter() - started, **found.stats, **how.stats}
-    if asked.around is not None:  # rows that are missing cannot be proven; what the edge at the cost may hide is told
-        return CorePath(level, tuple(ratios), "smallest", None, stats | {"gap": math.nextafter(float(hidden), math.inf)})
-    gaps = (Fraction(math.nextafter(float(hidden), math.inf)),) * len(ratios) if hidden else ()
-    return CorePath(level, tuple(ratios), asked.ties, proof if asked.certificate else None, stats, gaps, len(how.unsure))
-
-
-def _in_exact_numbers(found: _Found) -> list[Leaving]:
-    """What leaves together with its exact gain and cost in the units of (OBJ), joined where breakpoints do not ascend."""
-    core, leaving = found.parts.problem, found.leaving
-    exact = core.exact_numbers
-    rows_kept = np.zeros(core.ensemble.n_nodes, dtype=np.int32)
-    rows_kept[found.inner] = len(leaving) + 1
-    for k, part in enumerate(leaving):
-        rows_kept[part.nodes] = k + 1
-    costs = pairwise(exact_costs(core, rows_kept, len(leaving) + 1))
-    return in_order(
-        [
-            Leaving(
-                max(0, int(exact.gain[part.nodes].sum())) * exact.gain_unit, (dearer - cheaper) * exact.price_unit, part.nodes
-            )
-            for part, (dearer, cheaper) in zip(leaving, costs, strict=True)
-        ]
-    )
-
-
-def _found(problem: Core, asked: PathOptions) -> _Found:
-    """Divide what lies between the optimum at lambda = 0 and the best closure that is free of charge."""
     parts, pieces = Parts(problem), list[PathPiece]()
     outer, inner = without_prices(problem, asked.ties), free_of_charge(problem, asked.ties)
     leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
@@ -322,16 +250,88 @@ def _found(problem: Core, asked: PathOptions) -> _Found:
                 how.edges.append(part)
                 advance(part.nodes.size)
                 continue
-            found = work.solve(part.part, part.paid)
-            leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
-            pieces += found if not how.stats["large_parts"] and (asked.certificate or not exact) else []
+            its_pieces = work.solve(part.part, part.paid)
+            leaving += [(piece.ratio, piece.nodes) for piece in its_pieces if piece.ratio is not None]
+            pieces += its_pieces if not how.stats["large_parts"] and (asked.certificate or not exact) else []
     # gains and costs of what leaves together; where parts have gaps, breakpoints may be out of order
     gain = problem.numbers.gain
     leaves = [Leaving.at(ratio, gain[nodes].sum().item(), nodes) for ratio, nodes in leaving]
     before = len(leaves)
     if how.stats["parts_with_gap"]:
         leaves = in_order(leaves)
-    return _Found(parts, leaves, len(leaves) != before, pieces, inner, how, work.stats)
+    found = _Found(parts, leaves, len(leaves) != before, pieces, inner, how, work.stats)
+    return _of_whole_numbers(found, asked, started) if exact else _of_real_numbers(found, asked, started)
+
+
+def _of_whole_numbers(found: _Found, asked: PathOptions, started: float) -> CorePath:
+    """The path and its proof: flows, or shares where large parts were divided."""
+    core = found.parts.problem
+    how, with_gap = found.how, found.how.stats["parts_with_gap"]
+    ratios = sorted({Fraction(0), *(part.ratio for part in found.leaving)})
+    level = found.levels(asked.ties, ratios)
+    proof: PathCertificate | PathShares | None = None
+    gaps: tuple[Fraction, ...] = ()
+    is_open, unit = 0, core.numbers.lam_unit
+    if with_gap or (asked.certificate and how.stats["large_parts"]):
+        only = [bisect_left(ratios, edge.ratio) for edge in how.unsure]
+        every = asked.certificate or found.joined or with_gap > len(only)
+        if every and asked.around is not None:  # gaps elsewhere than at single edges: rows that are missing cannot be proven
+            return core_path(core, replace(asked, gap=0.0, checkpoint=None, progress=False, cuts=False, around=None))
+        arcs = sum(int(core.usage.arcs_per_node[edge.nodes].sum()) for edge in how.unsure)
+        if asked.around is not None and arcs > asked.params.most_arcs_around:
+            edge_gap = max(float(edge.gap * core.numbers.gain_unit) for edge in how.unsure)
+            stats = {"seconds": time.perf_counter() - started, **how.stats, "gap": math.nextafter(edge_gap, math.inf)}
+            return CorePath(level, tuple(r * unit for r in ratios), "smallest", None, stats)
+        with timed_step(LOG, "proof of the path"):
+            scores = how.scores[-1].score if how.scores else None
+            by_shares = ProofByShares(core, level, ratios, asked.ties, None if every else only, scores, asked.params)
+        proof, gaps = by_shares.certificate() if asked.certificate else None, by_shares.gaps()
+        how.stats["rounds_of_the_proof"], is_open = float(by_shares.rounds), by_shares.open.size
+    elif asked.certificate:
+        proof = flow_certificate(found.parts, found.pieces, level, ratios)
+    stats = {"seconds": time.perf_counter() - started, **found.stats, **how.stats}
+    return CorePath(level, tuple(r * unit for r in ratios), asked.ties, proof, stats, gaps, is_open)
+
+
+def _of_real_numbers(found: _Found, asked: PathOptions, started: float) -> CorePath:
+    """The path of an instance whose numbers are real: its cuts round, its rows and breakpoints do not.
+
+    A piece is proven up to what the grid of its cut hides. By (8) of `proofs_checks.optimality.path_optimality` it hides no
+    more at any other lambda, so the sum over all pieces bounds the gap at every lambda.
+    """
+    core, found = found.parts.problem, replace(found, leaving=_in_exact_numbers(found))
+    ratios = sorted({Fraction(0), *(part.ratio for part in found.leaving)})
+    level = found.levels(asked.ties, ratios)
+    how, hidden = found.how, 2 * Fraction(float(core.gain_lost.sum()))
+    hidden += sum((max(edge.gap, Fraction(0)) for edge in how.edges), Fraction(0))
+    proof = None
+    if not how.stats["large_parts"]:
+        proof = flow_certificate(found.parts, found.pieces, level, ratios)
+        hidden += left_open(core, found.pieces, proof, level, ratios)
+    stats = {"seconds": time.perf_counter() - started, **found.stats, **how.stats}
+    if asked.around is not None:  # rows that are missing cannot be proven; what the edge at the cost may hide is told
+        return CorePath(level, tuple(ratios), "smallest", None, stats | {"gap": math.nextafter(float(hidden), math.inf)})
+    gaps = (Fraction(math.nextafter(float(hidden), math.inf)),) * len(ratios) if hidden else ()
+    return CorePath(level, tuple(ratios), asked.ties, proof if asked.certificate else None, stats, gaps, len(how.unsure))
+
+
+def _in_exact_numbers(found: _Found) -> list[Leaving]:
+    """What leaves together with its exact gain and cost in the units of (OBJ), joined where breakpoints do not ascend."""
+    core, leaving = found.parts.problem, found.leaving
+    exact = core.exact_numbers
+    rows_kept = np.zeros(core.ensemble.n_nodes, dtype=np.int32)
+    rows_kept[found.inner] = len(leaving) + 1
+    for k, part in enumerate(leaving):
+        rows_kept[part.nodes] = k + 1
+    costs = pairwise(exact_costs(core, rows_kept, len(leaving) + 1))
+    return in_order(
+        [
+            Leaving(
+                max(0, int(exact.gain[part.nodes].sum())) * exact.gain_unit, (dearer - cheaper) * exact.price_unit, part.nodes
+            )
+            for part, (dearer, cheaper) in zip(leaving, costs, strict=True)
+        ]
+    )
 
 
 def _restored(problem: PruningProblem, groups: Groups, found: CorePath, started: float) -> PruningPath:

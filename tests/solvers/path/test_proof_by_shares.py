@@ -16,13 +16,14 @@ from formulations.instance.papers import two_trees
 from proofs_checks import check_path
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import UNLIMITED, Flow, shared_flow
-from solvers.closures.subproblem import ParametricSubproblem
-from solvers.path.decomposition import Networks, divide
+from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
+from solvers.path.decomposition import Networks, PathDecomposition, PathPiece
 from solvers.path.level_shares import LevelBlocks, LevelShares, SharedArcs
 from solvers.path.params import PathParams
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Leaving, Parts, _summed, contradictions, in_order
 from solvers.path.proof_by_shares import ProofByShares
+from solvers.path.pruning_path import pruning_path
 from solvers.price_sharing.params import SharingParams
 from tests.instances import random_problem
 from tests.loops import looped
@@ -271,42 +272,36 @@ def test_the_upper_hull_of_pieces(pieces: list[tuple[int, int]], joined: list[tu
     assert [(piece.ratio, piece.nodes.tolist()) for piece in in_order(leaving)] == joined
 
 
-def halve(span: tuple[int, int]) -> tuple[list[int], list[tuple[int, int]]]:
-    """A span of numbers is one number, or two spans; the lower one takes longer."""
-    first, last = span
-    if last - first == 1:
-        return [first], []
-    if first == 0:
-        time.sleep(0.002)
-    middle = (first + last) // 2
-    return [], [(first, middle), (middle, last)]
-
-
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_outcomes_come_in_order(threads: int) -> None:
-    """However many threads there are, and whoever is first: outcomes in the order of the items."""
-    told: list[int] = []
-    assert divide((0, 50), halve, threads=threads, done=lambda found: told.extend(found)) == list(range(50))
-    assert sorted(told) == list(range(50))
+@pytest.mark.parametrize("threads", [2, 5])
+def test_pieces_come_in_order(threads: int) -> None:
+    """However many threads there are, and whoever is first: the path of one thread."""
+    problem = instance("breast cancer, licence")
+    one, several = (pruning_path(problem, params=PathParams(threads=k, one_thread_arcs=0)) for k in (1, threads))
+    assert len(one) > 3
+    assert several.breakpoints == one.breakpoints
+    np.testing.assert_array_equal(several.level, one.level)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt])
-def test_faults_are_passed_on(threads: int, fault: type[BaseException]) -> None:
+def test_faults_are_passed_on(threads: int, fault: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
     """What a step raises arrives, and what waited is not begun."""
-    begun: list[int] = []
+    problem, begun = two_trees(), list[PartSequence]()
+    everything = PartSequence.of(parametric_subproblem(problem, problem.usage.splits))
+    work = PathDecomposition(Parts(problem), "smallest", lambda _: None, PathParams(threads=threads, one_thread_arcs=0))
 
-    def step(n: int) -> tuple[list[int], list[int]]:
-        begun.append(n)
-        if n == 0:
-            return [], list(range(1, 200))
+    def step(parts: PartSequence) -> tuple[list[PathPiece], list[PartSequence]]:
+        begun.append(parts)
+        if len(begun) == 1:
+            return [], [everything] * 200
         if len(begun) == 3:
             raise fault("here")
         time.sleep(0.01)
-        return [n], []
+        return [], []
 
+    monkeypatch.setattr(work, "_step", step)
     with pytest.raises(fault):
-        divide(0, step, threads=threads, done=lambda found: None)
+        work._pieces(everything)
     assert len(begun) < 100
 
 
