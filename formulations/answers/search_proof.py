@@ -21,7 +21,7 @@ if what is decided outside the window is forgotten: (6) of `solvers.within.core`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -142,6 +142,23 @@ class SearchProof:
     def n_leaves(self) -> int:
         """Steps (4) and (5)."""
         return sum(isinstance(step, Closed | Exceeded) for step in self.steps)
+
+    def of_limit(self, k: int) -> SearchProof:
+        """The proof of one limit, as one of several of which it is the k-th."""
+
+        def priced(old: Priced) -> Priced:
+            return replace(old, multipliers=tuple((k, row, mu) for _, row, mu in old.multipliers))
+
+        def renumbered(step: Step) -> Step:
+            if isinstance(step, Fixed | Closed):
+                return replace(step, priced=priced(step.priced))
+            return replace(step, limit=k) if isinstance(step, TooMuch | Exceeded) else step
+
+        window = self.window
+        if window is not None:
+            high, low = (None if end is None else priced(end) for end in (window.high, window.low))
+            window = replace(window, high=high, low=low)
+        return SearchProof(tuple(map(renumbered, self.steps)), window)
 
     def __repr__(self) -> str:
         return f"SearchProof({len(self.steps):,} steps, {self.n_leaves:,} of them leaves)"

@@ -47,7 +47,7 @@ from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.instance.limit import Limit, Meter, budget_limit, first_alike, limit_of_mean_cost, members_of, meter_of
-from formulations.instance.numbers import Numbers, common_unit, exact_weights
+from formulations.instance.numbers import Numbers, common_unit
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage_arcs import charges_of
 from formulations.programs.columns import PurchaseColumns, usage_columns
@@ -203,6 +203,13 @@ class LimitRows:
                     found[r] = fixed + int((mine * used[row.members]).sum()) * unit / int(mine.sum())
         return tuple(found)
 
+    def by_limit(self, pruning: Pruning) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """What a pruning uses by limit, and B."""
+        uses, at_most = [Fraction(0)] * len(self.limits), [Fraction(0)] * len(self.limits)
+        for row, use in zip(self.rows, self.uses(pruning), strict=True):
+            uses[row.limit], at_most[row.limit] = max(uses[row.limit], use), row.at_most
+        return tuple(uses), tuple(at_most)
+
     def within(self, pruning: Pruning) -> bool:
         """Whether every row keeps to its limit, in exact numbers."""
         if self.is_budget:
@@ -212,7 +219,7 @@ class LimitRows:
     @cached_property
     def _weight(self) -> NDArray[np.int64]:
         """The weights as integers, of arbitrary size where 64 bits do not hold their sum."""
-        weight = exact_weights(self.problem.usage.weights).count
+        weight = self.problem.exact_numbers.weight
         return weight.astype(np.int64) if weight.max() * weight.size < INT64_SAFE else weight
 
     @cached_property

@@ -33,7 +33,7 @@ from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import Rule
 from prunemodels.statements.groups import group_numbers
 from solvers import pruning_path
-from solvers.within.call import Method
+from solvers.within.solve import Method
 
 LOG = logging.getLogger(__name__)
 

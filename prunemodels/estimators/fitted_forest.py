@@ -31,8 +31,7 @@ from prunemodels.models.forests.reading import ReadForest
 from prunemodels.points import Rule
 from prunemodels.statements.groups import group_numbers
 from solvers import pruning_path
-from solvers.within.call import Method
-from solvers.within.solve import solve_limits
+from solvers.within.solve import Method, solve_limits
 
 
 @overload

@@ -100,22 +100,16 @@ class ParametricSubproblem(Subproblem):
         check_products(self.largest_product(lam))
         return self.closure_problem(self.gain * q - self.evaluation * p, self.price * p)
 
-    def restricted(self, stays: NDArray[np.bool_], arcs: NDArray[np.bool_]) -> tuple[ParametricSubproblem, NDArray[np.int32]]:
+    def restricted(self, stays: NDArray[np.bool_], arcs: NDArray[np.bool_]) -> tuple[Self, NDArray[np.int32]]:
         """Some splits, closed under usage, and some of their arcs; and the places of the purchases that these arcs lead to."""
         place = np.cumsum(stays, dtype=np.int32) - np.int32(1)
         above = self.parent[stays]
         parent = np.where((above >= 0) & stays[above], place[above], np.int32(-1))
         still, head = compact(self.head[arcs], self.purchases.size)
-        part = ParametricSubproblem(
-            self.nodes[stays],
-            parent,
-            place[self.tail[arcs]],
-            head,
-            self.purchases[still],
-            self.gain[stays],
-            self.evaluation[stays],
-            self.price[still],
-        )
+        part = replace(
+            self, nodes=self.nodes[stays], parent=parent, tail=place[self.tail[arcs]], head=head, purchases=self.purchases[still],
+            gain=self.gain[stays], evaluation=self.evaluation[stays], price=self.price[still],
+        )  # fmt: skip
         return part, still
 
     def merged(self) -> tuple[Self, NDArray[np.int32], NDArray[np.int64]]:
@@ -236,7 +230,7 @@ class OpenPart(ParametricSubproblem):
         place[purchases] = np.arange(purchases.size, dtype=np.int32)
         group = place[self.group]
         present = group >= 0
-        return OpenPart(**part.arrays(), members=self.members[present], group=group[present]), purchases
+        return replace(part, members=self.members[present], group=group[present]), purchases
 
 
 def open_part(problem: Core, outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> OpenPart:

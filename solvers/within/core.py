@@ -67,6 +67,11 @@ Rates = tuple[Fraction, ...]
 """A multiplier for each of R rows."""
 
 
+def rates_of(mu: NDArray[np.float64]) -> Rates:
+    """Floats as the fractions that they are."""
+    return tuple(Fraction(x) for x in mu.tolist())
+
+
 @dataclass(frozen=True, eq=False)
 class RowUses:
     """Uses of the k splits and j purchases of a core, and what is left of every limit.
@@ -335,7 +340,7 @@ class KnapsackCore(ParametricSubproblem):
         part, still = self.restricted(stays, arcs)
         taken = (*self.taken, new) if new.size else self.taken
         uses = None if self.uses is None else self.uses.restricted(stays, still, spent)
-        return replace(self, **part.arrays(), gained=gained, room=room, taken=taken, uses=uses)
+        return replace(part, gained=gained, room=room, taken=taken, uses=uses)
 
 
 @njit(cache=True)

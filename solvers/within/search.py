@@ -23,9 +23,11 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from formulations.compiled import njit
 from solvers.closures.tree_pass import subtree_sums
@@ -73,10 +75,6 @@ class Log:
     def branch(self, split: int, pruned: Log, kept: Log) -> None:
         """Go on with the two branches of a split."""
         self.split, self.if_pruned, self.if_kept = split, pruned, kept
-
-    def branch_as(self, other: Log) -> None:
-        """Go on as another log does."""
-        self.split, self.if_pruned, self.if_kept = other.split, other.if_pruned, other.if_kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +205,9 @@ class Search:
                 heapq.heappush(self.open, root)
             yield
         while self.is_open and not self.effort.is_over:
-            # a node that Ctrl-C leaves half branched still counts in the bound
-            self._current = self._next()
+            # the best node; if too many are open, the last one of the heap, which is mostly the newest
+            self._current = heapq.heappop(self.open) if len(self.open) <= self.params.most_open else self.open.pop()
+            # until it is branched it counts in the bound, for Ctrl-C
             if -self._current.minus_bound > self.goal:
                 for child in self._branches(self._current):
                     heapq.heappush(self.open, child)
@@ -216,33 +215,44 @@ class Search:
             self._current = None
             yield
 
-    def _next(self) -> OpenNode:
-        """The node with the best bound; if too many are open, the last one of the heap, which is mostly the newest."""
-        return heapq.heappop(self.open) if len(self.open) <= self.params.most_open else self.open.pop()
+    def show(self, bar: tqdm[NoReturn], relaxed: int) -> None:
+        """Show nodes, open nodes and the gap as a share of the gain; `relaxed` is the largest gain that the relaxation allows."""
+        bound = relaxed if self.bound is None else min(relaxed, self.bound)
+        gap = (bound - self.goal) / max(1, bound)
+        bar.set_description_str(f"gap {100 * gap:.4f} % of the gain, {len(self.open):,} open", refresh=False)
+        bar.update(1)
 
     def _branches(self, node: OpenNode) -> list[OpenNode]:
         """The two children of the node for the best of some promising splits, or what probing leaves of the node."""
         between = node.edge.between
-        if not between.nodes.size:  # the surrogate row has no edge: limits without a multiplier are broken
-            return self._children(node, halved(node.core, node.columns), node.log)
-        estimate = estimates(between)
-        smaller, log = self._probed(node, estimate)
-        if smaller is None:
-            return []
-        if smaller.nodes.size < node.core.nodes.size:
-            child = self._solved(smaller, node.edge.lam, log, -node.minus_bound, node.columns)
-            return [] if child is None else [child]
+        if between.nodes.size:
+            estimate = estimates(between)
+            smaller, log = self._probed(node, estimate)
+            if smaller is None:
+                return []
+            if smaller.nodes.size < node.core.nodes.size:
+                child = self._solved(smaller, node.edge.lam, log, -node.minus_bound, node.columns)
+                return [] if child is None else [child]
+            trials = self.params.most_trials if between.tail.size <= self.params.one_trial_arcs else 1
+            promising = between.nodes[estimate.order(self.params.larger_weight)[:trials]]
+            places = np.searchsorted(node.core.nodes, promising).tolist()
+        else:  # the surrogate row has no edge: limits without a multiplier are broken
+            places = [halved(node.core, node.columns)]
         # of some promising splits the one whose worse child has the lowest bound
         chosen: list[OpenNode] = []
         least = None
-        trials = self.params.most_trials if between.tail.size <= self.params.one_trial_arcs else 1
-        for h in estimate.order(self.params.larger_weight)[:trials]:
-            tried = Log()
-            children = self._children(node, int(np.searchsorted(node.core.nodes, between.nodes[h])), tried)
+        for place in places:
+            # its two branches, as far as they may hold something better
+            children, logs = [], (Log(node.log.at), Log(node.log.at))
+            for keep, mine in enumerate(logs):
+                core = branch(node.core, place, keep=bool(keep))
+                child = None if core is None else self._solved(core, node.edge.lam, mine, -node.minus_bound, node.columns)
+                if child is not None:
+                    children.append(child)
             worst = (max((-c.minus_bound for c in children), default=0), sum(-c.minus_bound for c in children))
             if len(children) < 2 or least is None or worst < least:
                 chosen, least = children, worst
-                node.log.branch_as(tried)
+                node.log.branch(int(node.core.nodes[place]), pruned=logs[0], kept=logs[1])
             if len(children) < 2 or self.effort.is_over:
                 break
         return chosen
@@ -284,17 +294,6 @@ class Search:
         self.cuts += edge.cuts
         log.proven(core, edge)
         return edge.bound <= self.goal
-
-    def _children(self, node: OpenNode, place: int, log: Log) -> list[OpenNode]:
-        """The branches of one split that may hold something better."""
-        children, logs = [], (Log(node.log.at), Log(node.log.at))
-        log.branch(int(node.core.nodes[place]), pruned=logs[0], kept=logs[1])
-        for keep, mine in enumerate(logs):
-            core = branch(node.core, place, keep=bool(keep))
-            child = None if core is None else self._solved(core, node.edge.lam, mine, -node.minus_bound, node.columns)
-            if child is not None:
-                children.append(child)
-        return children
 
     def _solved(
         self,

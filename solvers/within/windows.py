@@ -25,14 +25,15 @@ from numpy.typing import NDArray
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
+from formulations.instance.problem import PruningProblem
 from formulations.instance.reduction import Groups
 from formulations.programs.limit_rows import LimitRows
 from solvers.closures.integer_objective import PRICE_MARGIN, exponent_of, ldexp
 from solvers.closures.subproblem import OpenPart, ParametricSubproblem, open_part
 from solvers.within.by_path import gain_of, row_within
-from solvers.within.core import KnapsackCore, Rates, RowUses, Surrogate
+from solvers.within.core import KnapsackCore, Rates, RowUses, Surrogate, rates_of
 from solvers.within.oracle import LagrangianOracle
-from solvers.within.params import WithinParams
+from solvers.within.params import Effort, WithinParams
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +141,35 @@ class Between:
     outer: NDArray[np.bool_]
     high: Rates | None = None
     low: Rates | None = None  # given where high is
+
+
+def between_rows(path: PruningPath, outer: int, inner: int, metered: PruningProblem) -> Between | None:
+    """What a window is between, in the groups of the metered instance; None: the whole instance."""
+    last = len(path) - 1
+    if (outer, inner) == (0, last):
+        return None
+    groups = metered.reduced("smallest").groups
+    high = (path.between(inner),) if inner < last else None
+    low = (path.between(outer - 1) if outer > 0 else Fraction(0),)
+    return Between(groups.of_pruning(path[inner].kept), groups.of_pruning(path[outer].kept), high, low)
+
+
+def between_around(oracle: LagrangianOracle, mu: NDArray[np.float64], effort: Effort) -> Between | None:
+    """The whole instance where it is small; else what lies between optima at somewhat larger and smaller multipliers."""
+    groups, core, params = oracle.groups, oracle.problem, effort.params
+    if core.n_usage_arcs <= params.first_window_arcs:
+        return Between(np.zeros(groups.payer.size, dtype=bool), groups.is_group)
+    arcs, found = core.usage.arcs_per_node, None
+    for width in params.multiplier_widths:
+        if effort.is_over:
+            break
+        high, low = mu * (1.0 + width), mu * (1.0 - width)
+        inner = groups.of_pruning(oracle.solve(high).kept)
+        outer = groups.of_pruning(oracle.solve(low).kept) | inner
+        if found is not None and int(arcs[outer & ~inner].sum()) > params.first_window_arcs:
+            break
+        found = Between(inner, outer, rates_of(high), rates_of(low))
+    return found
 
 
 def rows_window(oracle: LagrangianOracle, direction: NDArray[np.float64], between: Between) -> Window:

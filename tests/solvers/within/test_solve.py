@@ -17,7 +17,7 @@ import prunemodels as pm
 from formulations import PruningPath, PruningProblem
 from formulations.answers.solution import Status, StopReason
 from formulations.instance.limit import Limit
-from solvers.within import METHODS, best_breakpoint, call, exact_budget, solve, solve_limits
+from solvers.within import METHODS, best_breakpoint, exact_budget, solve, solve_limits
 from solvers.within.edge import edge_of
 from solvers.within.params import Effort, WithinParams
 from solvers.within.solve import Method
@@ -54,7 +54,7 @@ def test_which_engines_are_asked(method: Method, small: bool, expected: Asked, m
     """Small instances go to branch and bound first; "exact" searches before it proves; work limits all (the clock stands)."""
     calls: Asked = []
 
-    def searched(self: call.LimitedCall, *_: Any) -> None:
+    def searched(self: solve.LimitedCall, *_: Any) -> None:
         calls.append(("search", self.effort.work))
         self.stopped = StopReason.ITERATION_LIMIT
 
@@ -62,8 +62,8 @@ def test_which_engines_are_asked(method: Method, small: bool, expected: Asked, m
         calls.append(("brackets", effort.work if share == 1 else min(share * effort.work, WithinParams().edge_work)))
         return StopReason.ITERATION_LIMIT
 
-    monkeypatch.setattr(call.LimitedCall, "_search_windows", searched)
-    monkeypatch.setattr(call, "improve", improved)
+    monkeypatch.setattr(solve.LimitedCall, "_search", searched)
+    monkeypatch.setattr(solve, "improve", improved)
     params = WithinParams(most_listed=0, searched_first=10**9 if small else -1)
     problem, path, _ = costly(1)
     found = solve_limits(problem, [Limit(halfway(path))], method=method, path=path, params=params)
