@@ -1,6 +1,6 @@
 """The public names of this package, and where each lives; see `formulations.extras`."""
 
-from proofs_checks.counterexample.argument import check_counterexample as check_counterexample
+from proofs_checks.integrality.counterexample import check_counterexample as check_counterexample
 from proofs_checks.integrality.objectives import optima_of_random_objectives as optima_of_random_objectives
 from proofs_checks.integrality.objectives import (
     arbitrary_objectives as arbitrary_objectives,

@@ -8,9 +8,25 @@ RandomForestClassifier(max_depth=4, n_estimators=8, random_state=0)
 """
 
 # ruff: noqa: E402 (the check must run before any other import of this project)
-from prunemodels.siblings import check_siblings
+from importlib.util import find_spec
+from pathlib import Path
 
-check_siblings()
+
+def _check_siblings() -> None:
+    """Refuse to import where a user's file of the name hides one of this project's packages."""
+    home = Path(__file__).resolve().parent.parent
+    for name in ("formulations", "solvers", "proofs_checks"):
+        spec = find_spec(name)
+        origin = None if spec is None or spec.origin is None else Path(spec.origin).resolve()
+        if origin != home / name / "__init__.py":
+            found = "nothing" if origin is None else str(origin)
+            raise ImportError(
+                f"prunemodels needs its package {name!r} beside it in {home}, but Python finds {found}; "
+                "rename that file or take its folder off sys.path"
+            )
+
+
+_check_siblings()
 
 from formulations.extras import lazy_names
 

@@ -31,7 +31,7 @@ FOLDER_VARIABLE = "PRUNEMODELS_DATA"
 TABLE_ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
 
 PRICE_COLUMNS = ("cost", "discount_cost")
-"""Columns of a table of prices that hold numbers, see `formulations.instance.price_tables.items_from_table`."""
+"""Columns of a table of prices that hold numbers, see `prunemodels.models.costs.items_from_table`."""
 
 PRICE_NAMES = ("item", "shared_group", "needs")
 """Columns of a table of prices that hold names."""

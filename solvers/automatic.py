@@ -16,7 +16,7 @@ import math
 from dataclasses import replace
 
 from formulations.answers.solution import Solution
-from formulations.arguments import Seconds, unchecked
+from formulations.arguments import Seconds, checked, unchecked
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.min_cut import min_cut
@@ -24,6 +24,7 @@ from solvers.price_sharing import price_sharing
 from solvers.price_sharing.params import SharingParams
 
 
+@checked
 def optimal_pruning(
     problem: PruningProblem,
     lam: float,

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from formulations.errors import BrokenFileError, InvalidInputError
-from formulations.instance.price_tables import items_from_table
 from prunemodels.data_files import FOLDER_VARIABLE, data_folder, load_dataset, read_table
+from prunemodels.models.costs import items_from_table
 
 PRICES = {
     "heart_cleveland": "heart",

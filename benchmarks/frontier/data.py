@@ -28,8 +28,8 @@ from benchmarks.frontier.problem import Memory, Part, Problem, Task
 from benchmarks.papers.data import dataset
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from formulations.instance.price_tables import items_from_table
 from prunemodels.data_files import Dataset, find_dataset
+from prunemodels.models.costs import items_from_table
 
 TEST_ROWS = 23_000
 

@@ -31,7 +31,6 @@ import prunemodels as pm
 from benchmarks.fuzzing import mutations, references
 from benchmarks.fuzzing.child import run_in_child
 from benchmarks.fuzzing.mutations import Mutation
-from formulations.instance.price_tables import items_from_table
 from formulations.programs.files import write_program
 from formulations.programs.linear_program import Block, LinearProgram, Names
 from proofs_checks import check_total_unimodularity
@@ -42,6 +41,7 @@ from prunemodels.command_line.cli import main
 from prunemodels.data_files import read_table, take_column, take_features
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix, load_network, save_network
+from prunemodels.models.costs import items_from_table
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import prunemodels as pm
 from formulations.compiled import njit
-from formulations.programs.columns import usage_columns
+from formulations.programs.linear_program import usage_columns
 from solvers.closures.tree_pass import best_tree_closures
 
 ITERATIONS, BASE = 50, 500  # pruneDW.cpp; args.h (-b)

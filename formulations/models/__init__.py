@@ -6,8 +6,8 @@
 
 Every formulation but IP0 takes `lam`, error per unit of cost, >= 0; LP1 takes `budget`, the largest mean cost, or `limits`, a
 list of `pm.Limit`, in its place. With ``relax=True`` it is the linear relaxation; with ``merge=True`` purchases in the same rows
-are one variable, exactly (`formulations.programs.columns`). Every model carries the instance as ``model.problem``, so that its
-answer can be read back.
+are one variable, exactly (`formulations.programs.linear_program`). Every model carries the instance as ``model.problem``, so
+that its answer can be read back.
 """
 
 import importlib

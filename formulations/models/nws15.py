@@ -51,8 +51,8 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
-from formulations.programs.columns import PurchaseColumns, naive_columns, usage_columns
 from formulations.programs.limit_rows import limit_rows
+from formulations.programs.linear_program import PurchaseColumns, naive_columns, usage_columns
 from formulations.programs.matrix import evaluation_above, one_tree_columns
 
 

@@ -51,7 +51,7 @@ class Formulation:
     size
         of that matrix; given where `matrix` is.
     arcs
-        those of `formulations.programs.columns` that bind its purchases to nodes.
+        those of `formulations.programs.linear_program` that bind its purchases to nodes.
     binding_rows
         the rows of these arcs, one for each, whose dual values say how much of a purchase each node pays. None: it has no such
         rows.

@@ -50,8 +50,7 @@ from formulations.instance.limit import Limit, Meter, budget_limit, first_alike,
 from formulations.instance.numbers import Numbers, common_unit
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage_arcs import charges_of
-from formulations.programs.columns import PurchaseColumns, usage_columns
-from formulations.programs.linear_program import Block, LinearProgram, Names
+from formulations.programs.linear_program import Block, LinearProgram, Names, PurchaseColumns, usage_columns
 from formulations.programs.matrix import closure_matrix
 
 INT64_SAFE = 2**62

@@ -39,9 +39,17 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage_arcs import count_arcs
-from formulations.programs.columns import PurchaseColumns, columns_of, items_above, naive_columns, usage_columns
 from formulations.programs.formulation import AS_ARRAYS, BY_NAME, Counts, Formulation, Size, formulation_named
-from formulations.programs.linear_program import Block, LinearProgram, Names
+from formulations.programs.linear_program import (
+    Block,
+    LinearProgram,
+    Names,
+    PurchaseColumns,
+    columns_of,
+    items_above,
+    naive_columns,
+    usage_columns,
+)
 
 
 @dataclass(frozen=True, eq=False)

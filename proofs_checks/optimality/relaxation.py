@@ -13,7 +13,7 @@ How far above LP1 the best pruning within a budget can be, a chain of optimal pr
 Then LP1 <= least error within B <= error(K_row) = LP1 + lambda* (B - cost(K_row)) < LP1 + lambda* (cost of the next component).
 Errors and costs of the chain are added up in fractions, one component after the other: a purchase counts where it is first
 needed. That the components are indivisible is checked against those that follow from the path's own duals
-(`proofs_checks.optimality.edges`): a chain that joins two of them has fewer.
+(`proofs_checks.optimality.corollary`): a chain that joins two of them has fewer.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from formulations.answers.limited_solution import Chain, LP1Relaxation
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from proofs_checks.optimality.corollary import AtBudget, Point, at_budgets
-from proofs_checks.optimality.edges import prove_edges
+from proofs_checks.optimality.corollary import AtBudget, Point, at_budgets, prove_edges
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.verdict import Verdict
 

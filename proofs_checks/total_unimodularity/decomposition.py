@@ -49,7 +49,6 @@ from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity.network_recognition import recognise_network, tree_of
 from proofs_checks.total_unimodularity.pieces import R10, Piece, Pieces, Split, ThreeSum, TwoSum
 from proofs_checks.total_unimodularity.reductions import blocks_of, kept_lines, reduce_matrix
-from proofs_checks.total_unimodularity.signing import wrong_cycle
 from proofs_checks.total_unimodularity.sums import (
     find_two_sum,
     induced_separation,
@@ -58,7 +57,7 @@ from proofs_checks.total_unimodularity.sums import (
     take_apart,
     two_sum_of_lines,
 )
-from proofs_checks.total_unimodularity.ternary import Display, Ints, Signs, least_violation
+from proofs_checks.total_unimodularity.ternary import Display, Ints, Signs, least_violation, wrong_cycle
 
 
 def least_part(lines: Ints, part_of: Callable[[Ints], Ints | None], rng: np.random.Generator) -> Ints:

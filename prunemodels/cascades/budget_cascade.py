@@ -43,8 +43,7 @@ from prunemodels.cascades.goals import check_affordable
 from prunemodels.cascades.kept_stages import keeping
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
-from prunemodels.models.forests.labels import class_numbers
-from prunemodels.models.labelled_samples import Sample
+from prunemodels.models.labelled_samples import Sample, class_numbers
 from prunemodels.points import Rule
 from prunemodels.stages.judging import LossWord, Mistakes, fitting_loss
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS

@@ -44,8 +44,7 @@ from prunemodels.cascades.fitting import Judged, StagePlan, Training, chain_of, 
 from prunemodels.cascades.kept_stages import keeping
 from prunemodels.cascades.learning import judged_losses
 from prunemodels.cascades.params import PARAMS
-from prunemodels.models.forests.labels import class_numbers
-from prunemodels.models.labelled_samples import Sample
+from prunemodels.models.labelled_samples import Sample, class_numbers
 from prunemodels.stages.judging import margin
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import least_objective

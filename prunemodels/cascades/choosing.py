@@ -13,7 +13,7 @@ from formulations.instance.cost_items import Price
 from prunemodels.cascades.exit_path import Choice, ExitPath
 from prunemodels.cascades.learning import ExitSample
 from prunemodels.cascades.params import PARAMS
-from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.points import Rule
 from prunemodels.stages.judging import lost
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS

@@ -24,7 +24,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import check_weights
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.exit_path import ExitPath
-from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.stages.judging import lost
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.prices import priced_stages

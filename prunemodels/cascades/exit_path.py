@@ -28,7 +28,7 @@ from prunemodels.cascades.learning import (
 )
 from prunemodels.cascades.params import PARAMS
 from prunemodels.cascades.spending import at_first_stage, between_optima, between_stages, next_useful
-from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.points import SAME_POINT, Rule, furthest_corner, within
 from prunemodels.stages.doubt import DoubtName, aligned, doubts_of, learn_doubt
 from prunemodels.stages.judging import WRONG, lost

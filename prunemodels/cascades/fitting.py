@@ -28,8 +28,7 @@ from formulations.stored_arrays import fingerprint
 from prunemodels.cascades.elimination import JudgedFold, constant_of
 from prunemodels.cascades.kept_stages import KeptStages
 from prunemodels.cascades.params import PARAMS
-from prunemodels.models.forests.labels import class_numbers
-from prunemodels.models.labelled_samples import Sample
+from prunemodels.models.labelled_samples import Sample, class_numbers
 from prunemodels.stages.judging import WRONG, fitting_loss
 from prunemodels.stages.set_stages import BlendedStage, Constant, SetStages, check_probabilities, columns_of, on_columns
 from prunemodels.stages.stages import Stages, StageTable, table_of

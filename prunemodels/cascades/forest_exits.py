@@ -42,8 +42,8 @@ from prunemodels.cascades.fitting import (
 from prunemodels.cascades.goals import check_affordable
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
-from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
+from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.points import Rule
 from prunemodels.stages.judging import LossWord, Mistakes, judged_by
 from prunemodels.stages.set_stages import SetStages, check_named_columns, row_prices

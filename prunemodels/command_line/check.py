@@ -12,8 +12,7 @@ from formulations.errors import InvalidInputError
 from formulations.extras import package
 from proofs_checks.verdict import Verdict
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, refuse, reserve, shows_progress
-from prunemodels.command_line.process import STATUS
-from prunemodels.command_line.progress import SETTINGS
+from prunemodels.command_line.process import SETTINGS, STATUS
 from prunemodels.command_line.summary import Line, Summary
 from prunemodels.files import FOREST_ENDINGS, MATRIX_ENDINGS, PROGRAM_ENDINGS
 
@@ -126,7 +125,7 @@ def check_naive_vertex(args: argparse.Namespace) -> Summary:
     """``prunemodels check counterexample``."""
     from formulations.instance.papers import two_trees
     from formulations.programs.matrix import MATRICES
-    from proofs_checks.counterexample.argument import check_counterexample
+    from proofs_checks.integrality.counterexample import check_counterexample
 
     tree = two_trees().only_tree(0)
     naive, unimodular = (MATRICES[name](tree, lam=1, relax=True) for name in ("IP1", "IP3"))

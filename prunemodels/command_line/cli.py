@@ -12,8 +12,7 @@ from pathlib import Path
 
 from prunemodels.command_line.commands import INPUTS
 from prunemodels.command_line.parsing import greeting, parser, reserve_pictures
-from prunemodels.command_line.process import DONE, ending_signals, prepare_streams, show, status_of
-from prunemodels.command_line.progress import Watch, Where
+from prunemodels.command_line.process import DONE, Watch, Where, ending_signals, prepare_streams, show, status_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from formulations.shown import align
-from prunemodels.command_line.progress import SETTINGS
+from prunemodels.command_line.process import SETTINGS
 from prunemodels.stages.table_preparation import as_floats, kind_of, level_words
 from prunemodels.statements.wording import count, share
 from prunemodels.written_numbers import TAKEN

@@ -26,8 +26,7 @@ from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.shown import align, rate
 from prunemodels.command_line.parsing import shows_progress
-from prunemodels.command_line.process import styled
-from prunemodels.command_line.progress import SETTINGS
+from prunemodels.command_line.process import SETTINGS, styled
 from prunemodels.command_line.summary import Summary
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart

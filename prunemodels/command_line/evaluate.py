@@ -41,12 +41,12 @@ from prunemodels.command_line.judge import (
     weights_of,
 )
 from prunemodels.command_line.parsing import errors_naming, refuse
-from prunemodels.command_line.progress import SETTINGS, doing
+from prunemodels.command_line.process import SETTINGS, doing
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import take_columns
 from prunemodels.evaluation.answers import Answers, Known, answers_of, known_values
 from prunemodels.evaluation.evaluate import Evaluation, evaluate
-from prunemodels.models.forests.labels import losses_of
+from prunemodels.models.labelled_samples import losses_of
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.statements.change import error_interval
 from prunemodels.statements.groups import over_groups

@@ -46,7 +46,7 @@ from prunemodels.command_line.judge import (
     warnings_of,
 )
 from prunemodels.command_line.parsing import again, draw_pictures, errors_naming, need, refuse, reserve_model, shows_progress
-from prunemodels.command_line.progress import SETTINGS, doing
+from prunemodels.command_line.process import SETTINGS, doing
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.evaluate import item_label
 from prunemodels.evaluation.held_out import on_other_rows

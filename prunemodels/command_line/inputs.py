@@ -25,20 +25,20 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.limit import Limit
 from formulations.instance.node_errors import NodeErrors
-from formulations.instance.price_tables import items_from_list
 from formulations.instance.problem import PruningProblem
 from formulations.shown import probably_meant, row_of
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.cascade_files import holds_cascade, load_cascade
 from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES, agreed, errors_naming, option_of, shows_progress, typed
-from prunemodels.command_line.progress import SETTINGS, doing
+from prunemodels.command_line.process import SETTINGS, doing
 from prunemodels.command_line.summary import model_name
 from prunemodels.data_files import read_and_tell, read_prices, shown, take_column, take_columns, take_features
 from prunemodels.files.forests import load_forest
+from prunemodels.models.costs import items_from_list
 from prunemodels.models.forests.error_samples import ErrorSample, Given, InBag, OutOfBag
-from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.problems import problem_of
 from prunemodels.models.forests.reading import ReadForest
+from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.models.tree_model import TreeModel, tree_model_of
 from prunemodels.stages.judging import cost_matrix
 from prunemodels.stages.prices import check_same_prices

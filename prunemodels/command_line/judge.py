@@ -35,12 +35,12 @@ from prunemodels.command_line.inputs import (
     read_labelled,
 )
 from prunemodels.command_line.parsing import again, errors_naming, reserve, reserve_model
-from prunemodels.command_line.progress import SETTINGS, doing
+from prunemodels.command_line.process import SETTINGS, doing
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.answers import Known
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
-from prunemodels.models.forests.labels import class_numbers, losses_of
+from prunemodels.models.labelled_samples import class_numbers, losses_of
 from prunemodels.models.tree_model import TreeModel, tree_model_of
 from prunemodels.stages.raw_tables import codes, group_columns, identifiers, is_numeric
 from prunemodels.stages.table_preparation import kind_of, prepared

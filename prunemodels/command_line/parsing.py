@@ -32,8 +32,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from formulations.errors import InvalidInputError, PruneModelsError
 from formulations.extras import package
 from prunemodels.command_line.commands import COMMANDS, COMMON, TASKS, Command
-from prunemodels.command_line.process import MEANINGS, styled
-from prunemodels.command_line.progress import SETTINGS
+from prunemodels.command_line.process import MEANINGS, SETTINGS, styled
 
 if TYPE_CHECKING:
     from formulations.instance.limit import Limit

@@ -26,7 +26,7 @@ from formulations.programs.matrix import MATRICES
 from formulations.shown import align, error_name, is_rate
 from prunemodels.command_line.inputs import read_instance
 from prunemodels.command_line.parsing import errors_naming, reserve, shows_progress
-from prunemodels.command_line.progress import SETTINGS
+from prunemodels.command_line.process import SETTINGS
 from prunemodels.command_line.summary import Line, Summary
 from prunemodels.comparison.compare import check_budgets, check_solvers, compare
 from solvers import SOLVERS

@@ -57,7 +57,7 @@ from prunemodels.command_line.parsing import (
     reserve_model,
     shows_progress,
 )
-from prunemodels.command_line.progress import SETTINGS, doing
+from prunemodels.command_line.process import SETTINGS, doing
 from prunemodels.command_line.summary import Line, Summary, card_of, plain
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.certified_error import pruning_for_error

@@ -30,8 +30,7 @@ from prunemodels.command_line.inputs import (
 )
 from prunemodels.command_line.judge import check_positive, choice_line, warnings_of
 from prunemodels.command_line.parsing import errors_naming, need, option_of, refuse
-from prunemodels.command_line.process import STATUS
-from prunemodels.command_line.progress import doing
+from prunemodels.command_line.process import STATUS, doing
 from prunemodels.command_line.prune import (
     CHOOSES,
     check_boosted_options,

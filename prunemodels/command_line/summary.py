@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from formulations.shown import Shown
-from prunemodels.command_line.process import DONE, styled
-from prunemodels.command_line.progress import SETTINGS
+from prunemodels.command_line.process import DONE, SETTINGS, styled
 
 HIDDEN = {"problem", "proof"}
 """Fields of answers that JSON leaves out: the instance, and certificates, which may be as large as it."""

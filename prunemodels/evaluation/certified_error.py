@@ -20,9 +20,9 @@ from formulations.instance.problem import PruningProblem
 from formulations.shown import spread
 from prunemodels.evaluation.evaluate import PARAMS
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.models.forests.labels import forest_losses
 from prunemodels.models.forests.problems import pruned_copy
 from prunemodels.models.forests.reading import ReadForest
+from prunemodels.models.labelled_samples import forest_losses
 from prunemodels.statements.groups import over_groups, part_of, repeated
 from prunemodels.statements.mean_bounds import BoundMethod, unequal
 from prunemodels.statements.promises import Draws, Promise, check_enough, check_max_error, last_kept

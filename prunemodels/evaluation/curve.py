@@ -27,7 +27,7 @@ from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.boosting.boosted_pruning import BoostedPath
 from prunemodels.models.costs import Costs
-from prunemodels.models.forests.labels import losses_of, prediction_losses
+from prunemodels.models.labelled_samples import losses_of, prediction_losses
 from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.tree_model import tree_model_of
 

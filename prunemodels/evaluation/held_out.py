@@ -26,9 +26,9 @@ from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, error_name, rate
 from prunemodels.evaluation.evaluate import LabelledRows, each_block, joined_weights
 from prunemodels.evaluation.vote import with_cut
-from prunemodels.models.forests.labels import forest_losses, losses_of
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.forests.reading import check_columns
+from prunemodels.models.labelled_samples import forest_losses, losses_of
 from prunemodels.statements.by_class import by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of, error_interval
 from prunemodels.statements.mean_bounds import MeanInterval, Method

@@ -48,8 +48,8 @@ from formulations.long_steps import interruption_as_error, timed_step
 from formulations.shown import Card, Shown, is_rate, rate, spread
 from prunemodels.evaluation.evaluate import PARAMS, in_chunks, rows_in_turn
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
-from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
+from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.points import SAME_POINT
 from prunemodels.statements.mean_bounds import LEAST, Effective, effective_rows, ends_along, squared_weights
 

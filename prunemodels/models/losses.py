@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
 from formulations.errors import InvalidInputError
-from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.models.libraries.model_forest import ModelForest
 
 LossName = Literal["log_loss", "squared_error"]

@@ -28,8 +28,8 @@ from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
 from prunemodels.models.columns import final_step, trace_pipeline
 from prunemodels.models.costs import Costs, cost_items, saved_prices
-from prunemodels.models.forests.labels import forest_losses, losses_of
 from prunemodels.models.forests.reading import check_columns, is_boosted, read_trees
+from prunemodels.models.labelled_samples import forest_losses, losses_of
 from prunemodels.models.response import Response, TwoClassRule, average_response, merged, unwrapped
 
 if TYPE_CHECKING:

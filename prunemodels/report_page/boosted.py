@@ -17,7 +17,7 @@ from formulations.instance.tree_loss import usual_loss
 from prunemodels.evaluation.curve import TradeoffCurve, tradeoff_curve
 from prunemodels.evaluation.evaluate import ItemCost, item_costs
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
-from prunemodels.models.forests.labels import losses_of
+from prunemodels.models.labelled_samples import losses_of
 from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.losses import loss_of
 from prunemodels.report_page.facts import PageOptions, Tradeoff, before_and_after

@@ -35,8 +35,8 @@ from formulations.memory import scratch_array
 from formulations.shown import row_of
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.error_samples import Errors, InBag
-from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import ReadForest
+from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.tables.reading import Reader, RowBlock, RowsInTurn, labels_of, weights_of
 from prunemodels.tables.table import Table, as_chunked
 

@@ -34,7 +34,7 @@ from formulations.errors import SolverFailedError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage_arcs import split_duals, starts_by_tail
-from formulations.programs.columns import PurchaseColumns
+from formulations.programs.linear_program import PurchaseColumns
 from solvers.closures.cut import Ties, merged_cut
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.closures.subproblem import subproblem

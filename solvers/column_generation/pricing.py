@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from solvers.column_generation.shortest_paths import CheapestPrunings
 from formulations.answers.solution import ItemDuals
 from formulations.instance.ensemble import Forest
-from formulations.programs.columns import PurchaseColumns, usage_columns
+from formulations.programs.linear_program import PurchaseColumns, usage_columns
 from solvers.closures.integer_objective import IntegerObjective
 from solvers.closures.min_cut import integer_duals
 

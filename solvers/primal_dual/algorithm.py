@@ -40,7 +40,7 @@ from formulations.arguments import Natural, NotNegative, Range, Seconds, checkin
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from formulations.programs.columns import usage_columns
+from formulations.programs.linear_program import usage_columns
 from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.min_cut import integer_duals, proven_bound
 from solvers.closures.tree_pass import best_level_set, best_tree_closures, free_of_charge

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.programs.columns import PurchaseColumns
+from formulations.programs.linear_program import PurchaseColumns
 
 
 @dataclass(frozen=True)

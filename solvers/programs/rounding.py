@@ -29,9 +29,8 @@ from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from formulations.programs.columns import columns_of
 from formulations.programs.formulation import BY_NAME, formulation_named
-from formulations.programs.linear_program import INTEGRAL, LinearProgram, Named
+from formulations.programs.linear_program import INTEGRAL, LinearProgram, Named, columns_of
 from formulations.programs.matrix import MATRICES
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.closures.min_cut import integer_duals, proven_bound, zero_duals

@@ -44,9 +44,8 @@ from formulations.extras import naming_extras
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
-from formulations.programs.columns import PurchaseColumns, usage_columns
 from formulations.programs.limit_rows import LimitRows, in_integers, one_row
-from formulations.programs.linear_program import Block, LinearProgram, Names
+from formulations.programs.linear_program import Block, LinearProgram, Names, PurchaseColumns, usage_columns
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.min_cut import integer_duals, worth_of_trees
 from solvers.closures.tree_pass import free_of_charge, lower_to_parents, pruning_of_point, splits_kept

@@ -4,9 +4,9 @@ Several limits are searched as one row. For multipliers d >= 0 no pruning within
 
     sum_r d_r use_r  <=  sum_r d_r B_r                                                                                     (1)
 
-so the least error within it bounds the least error within the limits, at least as well as D(lambda d) of `solvers.within.oracle`
-for every lambda: that is its Lagrangian. A search prices splits and purchases by (1) in integers, prices rounded down, and looks
-at the rows themselves only to see what fits and what never will.
+so the least error within it bounds the least error within the limits, at least as well as D(lambda d) of
+`solvers.within.relaxation` for every lambda: that is its Lagrangian. A search prices splits and purchases by (1) in integers,
+prices rounded down, and looks at the rows themselves only to see what fits and what never will.
 
 With one row, a core is
 

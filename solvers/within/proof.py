@@ -39,7 +39,7 @@ from solvers.closures.subproblem import open_part, subproblem
 from solvers.closures.tree_pass import best_tree_closures, forced, mark_below
 from solvers.within.by_path import raised
 from solvers.within.core import MOST_USES, Rates, RowUses, chain_sums
-from solvers.within.oracle import LagrangianOracle
+from solvers.within.relaxation import LagrangianOracle
 from solvers.within.search import Log
 
 

@@ -16,8 +16,8 @@ import prunemodels as pm
 from benchmarks import medical
 from benchmarks.data.medical import MedicalData, load_medical, load_prices
 from benchmarks.medical import KNOWN, SHARES, Optimiser, budgets_of, grow
-from formulations.instance.price_tables import items_from_table
 from prunemodels.data_files import FOLDER_VARIABLE, data_folder
+from prunemodels.models.costs import items_from_table
 
 PRICES = "feature,cost,discount_cost,shared_group\nmcv,5,1,A\nsgpt,5,1,A\nsgot,7,3,A\ngammagt,1,1,\n"
 

@@ -22,7 +22,7 @@ from benchmarks.papers.nws15_sentences import sentences
 from benchmarks.papers.nws15_table1 import ALGORITHM_1, curves
 from benchmarks.papers.published import NWS15_TABLE_1
 from formulations.instance.papers import two_trees
-from formulations.programs.columns import usage_columns
+from formulations.programs.linear_program import usage_columns
 
 
 def shares(method: str, seed: int, curve: dict[float, tuple[float, float]], **more: Any) -> list[dict[str, Any]]:

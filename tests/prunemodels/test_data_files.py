@@ -16,7 +16,6 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations.errors import BrokenFileError, InvalidInputError, MissingPackageError
-from formulations.instance.price_tables import items_from_table
 from prunemodels.data_files import (
     FOLDER_VARIABLE,
     data_folder,
@@ -28,6 +27,7 @@ from prunemodels.data_files import (
 )
 from prunemodels.datasets.heart import HEART_ON_OPENML, HEART_PRICES, fetch_heart
 from prunemodels.files import csv_tables
+from prunemodels.models.costs import items_from_table
 from prunemodels.tables import problem_from_table
 from prunemodels.tables.table import open_source
 

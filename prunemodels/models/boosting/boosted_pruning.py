@@ -21,7 +21,7 @@ from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown
 from prunemodels.models.boosting.descent import OnRows, state_of
 from prunemodels.models.boosting.refitting import STRENGTHS, refitted
-from prunemodels.models.forests.labels import losses_of
+from prunemodels.models.labelled_samples import losses_of
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
 from prunemodels.models.libraries.reading import write_model
 from prunemodels.models.losses import SampleLoss, loss_of

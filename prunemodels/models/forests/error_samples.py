@@ -23,9 +23,9 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import Routing, features_of, route
 from formulations.instance.tree_loss import TreeLoss
-from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import ReadForest, check_columns
 from prunemodels.models.forests.training_rows import MEDIANS_MEASURED_EXACTLY, check_training_data, out_of_bag, training_weights
+from prunemodels.models.labelled_samples import class_numbers
 
 STORED = ("squared_error", "friedman_mse", "absolute_error", "poisson")
 """Criteria of regression trees whose impurity is the in-bag error, or half of it."""

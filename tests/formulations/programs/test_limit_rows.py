@@ -14,17 +14,17 @@ from scipy import sparse
 
 from formulations import BrokenFileError, CostItems, InvalidInputError, Pruning, PruningProblem
 from formulations.instance.limit import Limit
-from formulations.instance.price_tables import items_from_table
 from formulations.programs import files as program_files
 from formulations.programs.files import write_program
 from formulations.programs.limit_rows import limit_rows
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
 from formulations.programs.matrix import MATRICES
 from formulations.programs.program_text import read_program
+from prunemodels.models.costs import items_from_table
 from solvers.brute_force import all_prunings
 from solvers.programs.engines import highs
-from solvers.within.oracle import LagrangianOracle
 from solvers.within.params import WithinParams
+from solvers.within.relaxation import LagrangianOracle
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance

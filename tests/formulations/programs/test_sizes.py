@@ -14,8 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import CostItems, InvalidInputError, PruningProblem
 from formulations.instance.papers import two_trees
-from formulations.programs.columns import PurchaseColumns, naive_columns, usage_columns
-from formulations.programs.linear_program import FOR_ALL, Block, Named, Names
+from formulations.programs.linear_program import FOR_ALL, Block, Named, Names, PurchaseColumns, naive_columns, usage_columns
 from formulations.programs.matrix import MATRICES, ip3_matrix, model_size, nws15_bound, size_report
 from formulations.programs.shortest_path import TreeNetwork, row_operations, tree_network, tree_networks
 from proofs_checks.matrices.row_operations import PRINTED_TREES

@@ -22,8 +22,7 @@ from formulations.instance.limit import Limit
 from formulations.instance.papers import ERRORS, two_trees
 from formulations.programs.matrix import MATRICES
 from proofs_checks import check_relaxation
-from proofs_checks.optimality.corollary import AtBudget, Budgets, check_corollary
-from proofs_checks.optimality.edges import LevelComponents
+from proofs_checks.optimality.corollary import AtBudget, Budgets, LevelComponents, check_corollary
 from solvers import pruning_path
 from solvers.brute_force import AllPrunings, all_prunings
 from solvers.within import best_breakpoint, solve_limits, solve_lp1

@@ -30,9 +30,9 @@ from prunemodels.data_files import FOLDER_VARIABLE, load_dataset
 from solvers import min_cut, pruning_path
 from solvers.brute_force import all_prunings
 from solvers.price_sharing import price_sharing
-from solvers.within import BUDGET_SOLVERS, METHODS, best_breakpoint, call, solve_limits
-from solvers.within.oracle import LagrangianOracle
+from solvers.within import BUDGET_SOLVERS, METHODS, best_breakpoint, solve, solve_limits
 from solvers.within.params import WithinParams
+from solvers.within.relaxation import LagrangianOracle
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.proofs_checks.optimality.slow_recount import SlowRecount, true_gaps
@@ -292,7 +292,7 @@ def test_proofs_by_price_sharing_are_accepted(seed: int, monkeypatch: pytest.Mon
         return oracle
 
     with monkeypatch.context() as patched:
-        patched.setattr(call, "LagrangianOracle", sharing)
+        patched.setattr(solve, "LagrangianOracle", sharing)
         found = solve_limits(problem, limits, method="path")
     assert found.proof is not None
     (step,) = found.proof.steps

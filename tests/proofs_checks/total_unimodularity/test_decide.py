@@ -21,7 +21,7 @@ from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_m
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
 from proofs_checks.params import DEFAULTS, CheckParams
-from proofs_checks.total_unimodularity import METHODS, Pieces, check_total_unimodularity, decide, subdeterminants
+from proofs_checks.total_unimodularity import METHODS, Pieces, check_total_unimodularity, decide
 from proofs_checks.total_unimodularity.decide import by_subdeterminants, too_large
 from proofs_checks.total_unimodularity.explanation import LEFT_OUT, REASONS, explain_unimodularity, leaves_of
 from proofs_checks.total_unimodularity.formulation_network import HUB, check_formulation, formulation_network
@@ -316,7 +316,7 @@ def test_another_entry_refutes_at_once() -> None:
 @pytest.mark.parametrize("shape", [(40, 40), (10**7, 10**9)], ids=str)
 def test_beyond_the_limit_nothing_is_claimed(shape: tuple[int, int]) -> None:
     """Too large a matrix is undecided, and says how large, how much work, and what the limit is, however large it is."""
-    steps = subdeterminants.steps(*shape)
+    steps = decide.minor_steps(*shape)
     words = too_large(shape, steps, DEFAULTS.most_determinant_steps)
     assert steps > DEFAULTS.most_determinant_steps
     assert f"{shape[0]:,} x {shape[1]:,}" in words
@@ -333,7 +333,7 @@ def test_counts_of_a_yes(shape: tuple[int, int]) -> None:
     """The count in the certificate, and the steps, are those of plain enumeration."""
     m, n = shape
     orders = range(1, min(m, n) + 1)
-    assert subdeterminants.steps(m, n) == sum(k * math.comb(m, k) * math.comb(n, k) for k in orders)
+    assert decide.minor_steps(m, n) == sum(k * math.comb(m, k) * math.comb(n, k) for k in orders)
     squares = sum(math.comb(m, k) * math.comb(n, k) for k in orders)
     given = read_matrix(families.random_network(m, n, 0))
     assert by_subdeterminants(given).certificate.startswith(f"all {squares:,} square")

@@ -23,14 +23,14 @@ from proofs_checks.total_unimodularity import (
     check_pieces,
     check_total_unimodularity,
     decide,
-    signing,
+    ternary,
 )
 from proofs_checks.total_unimodularity.decide import check_violation
 from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Reductions
 from proofs_checks.total_unimodularity.pieces_check import two_sum_parts
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
-from proofs_checks.total_unimodularity.signing import violation_nearby
 from proofs_checks.total_unimodularity.sums import find_two_sum, parts_of
+from proofs_checks.total_unimodularity.ternary import violation_nearby
 from proofs_checks.verdict import Verdict
 from tests.instances import random_problem
 from tests.loops import looped
@@ -351,7 +351,7 @@ def test_minimality_that_nothing_decides_is_not_claimed(monkeypatch: pytest.Monk
 @pytest.fixture
 def at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices are looked at as well."""
-    monkeypatch.setattr(signing, "DEFAULTS", CheckParams(large_matrix=0))
+    monkeypatch.setattr(ternary, "DEFAULTS", CheckParams(large_matrix=0))
 
 
 @pytest.mark.usefixtures("at_any_size")

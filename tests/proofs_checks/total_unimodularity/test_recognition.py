@@ -20,7 +20,7 @@ from proofs_checks.total_unimodularity import find_network, network_recognition,
 from proofs_checks.total_unimodularity.decide import check_violation
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
 from proofs_checks.total_unimodularity.reductions import COPY, UNIT, ZERO, reduce_matrix
-from proofs_checks.total_unimodularity.signing import wrong_cycle
+from proofs_checks.total_unimodularity.ternary import wrong_cycle
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix

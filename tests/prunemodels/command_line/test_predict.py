@@ -21,12 +21,12 @@ from lightgbm import Booster
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from formulations.instance.price_tables import items_from_table
 from prunemodels.cascades import budget_cascade
 from prunemodels.cascades.cascade_files import load_cascade
 from prunemodels.command_line.cli import main
-from prunemodels.command_line.progress import SETTINGS, Watch, doing
+from prunemodels.command_line.process import SETTINGS, Watch, doing
 from prunemodels.evaluation.answers import known_values
+from prunemodels.models.costs import items_from_table
 from prunemodels.models.tree_model import tree_model_of
 from prunemodels.stages.table_preparation import prepared
 from tests.prunemodels.command_line.conftest import House, told
@@ -199,7 +199,7 @@ def test_the_next_line_runs(house: House, monkeypatch: pytest.MonkeyPatch, capsy
 def test_a_pipe_has_a_line_every_ten_seconds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Each says the command, what is being done, and for how long; inner steps come first; nothing is said where nobody asked."""
     assert SETTINGS.seconds_in_pipes == 10
-    monkeypatch.setattr("prunemodels.command_line.progress.SETTINGS", _Quick())
+    monkeypatch.setattr("prunemodels.command_line.process.SETTINGS", _Quick())
     where: Any
     for where, least in (("pipe", 3), (None, 0)):
         with Watch("cascade", where) as watch:

@@ -23,9 +23,9 @@ from formulations.instance.limit import Limit
 from prunemodels.example import problem
 from prunemodels.files.answers import load_solution, save_solution
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
-from solvers.within import call, exact_budget
-from solvers.within.oracle import LagrangianOracle
+from solvers.within import exact_budget, solve
 from solvers.within.params import WithinParams
+from solvers.within.relaxation import LagrangianOracle
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
@@ -183,7 +183,7 @@ def test_windows_scores_and_all_kinds_of_steps(tmp_path: Path, monkeypatch: pyte
         oracle.shares_prices = True
         return oracle
 
-    monkeypatch.setattr(call, "LagrangianOracle", sharing)
+    monkeypatch.setattr(solve, "LagrangianOracle", sharing)
     found = pm.solve(problem, limits=[Limit(10), Limit(30, "splits")], method="path")
     save_solution(found, tmp_path / "answer.npz")
     read = load_solution(tmp_path / "answer.npz", problem)

@@ -19,11 +19,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
-from formulations.instance.price_tables import items_from_table
 from formulations.instance.routing import as_rows
 from prunemodels.data_files import data_folder
 from prunemodels.example import X_test, X_train, costs, y_test, y_train
-from prunemodels.models.costs import column_prices, cost_items
+from prunemodels.models.costs import column_prices, cost_items, items_from_table
 from prunemodels.models.losses import SQUARED_ERROR, Loss, classification_loss
 from prunemodels.models.tree_model import adds_up, tree_model_of
 from tests.instances import way

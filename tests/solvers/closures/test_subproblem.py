@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from formulations import CostItems, Pruning, PruningProblem, Solution
 from formulations.instance.reduction import Ties
-from formulations.programs.columns import naive_columns, usage_columns
+from formulations.programs.linear_program import naive_columns, usage_columns
 from proofs_checks import check_path, check_solution
 from solvers.brute_force import all_prunings, brute_force
 from solvers.closures.integer_objective import integer_objective

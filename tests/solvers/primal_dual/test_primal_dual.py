@@ -12,7 +12,7 @@ import pytest
 
 import prunemodels as pm
 from formulations import InvalidInputError, Pruning, StopReason
-from formulations.programs.columns import usage_columns
+from formulations.programs.linear_program import usage_columns
 from proofs_checks import check_solution
 from solvers import brute_force
 from solvers.primal_dual import primal_dual

@@ -15,7 +15,7 @@ from formulations.answers.limited_solution import LP1Relaxation
 from formulations.answers.solution import Status
 from formulations.errors import SolverFailedError
 from formulations.instance.papers import ERRORS, two_trees
-from formulations.programs.columns import usage_columns
+from formulations.programs.linear_program import usage_columns
 from proofs_checks import check_solution
 from solvers import solve_relaxation
 from solvers.brute_force import all_prunings
@@ -25,9 +25,9 @@ from solvers.within import (
     best_breakpoint,
     best_within,
     brute_force_budget,
-    call,
     linear_program_within,
     relaxed_optimum,
+    solve,
     solve_lp1,
 )
 from solvers.within.by_path import components_of
@@ -209,7 +209,7 @@ def test_the_gap_of_an_edge_that_is_not_proven_lowers_the_bound(monkeypatch: pyt
     path = pruning_path(problem)
     params = replace(wrong_ends(monkeypatch), most_arcs_around=-1, largest_network=0)
     whole = divide_and_conquer
-    monkeypatch.setattr(call, "divide_and_conquer", lambda problem, asked: whole(problem, replace(asked, params=params)))
+    monkeypatch.setattr(solve, "divide_and_conquer", lambda problem, asked: whole(problem, replace(asked, params=params)))
     budget = float(path.cost[0]) * 0.6
     found, true = best_breakpoint(problem, budget), best_breakpoint(problem, budget, path=path)
     assert found.bound < true.bound

@@ -13,8 +13,8 @@ import prunemodels as pm
 from formulations.instance.papers import two_trees
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
-from proofs_checks.counterexample.argument import Argument, check_counterexample
-from proofs_checks.counterexample.printed import ACTIVE, PrintedRow, linear, papers_name, parse, relation
+from proofs_checks.integrality.counterexample import Argument, check_counterexample
+from proofs_checks.integrality.printed import ACTIVE, PrintedRow, linear, papers_name, parse, relation
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
 from proofs_checks.verdict import Verdict
@@ -75,7 +75,7 @@ def test_the_data_set_is_an_instance(argument: Argument) -> None:
 def test_the_papers_list_must_be_tight_and_enough(monkeypatch: pytest.MonkeyPatch, row: str) -> None:
     """Were a row of the paper's list not tight, or listed twice so that six are left, the step about the vertex would fail."""
     listed = (*ACTIVE[:-1], row)
-    monkeypatch.setattr("proofs_checks.counterexample.argument.ACTIVE", listed)
+    monkeypatch.setattr("proofs_checks.integrality.counterexample.ACTIVE", listed)
     assert [step.holds for step in check_counterexample(program("IP1"), program("IP3")).certificate.steps[:4]] == [
         True,
         True,
@@ -133,7 +133,7 @@ def test_another_program_is_not_ip3() -> None:
 def test_a_matrix_that_is_not_refuted_leaves_its_step_open(monkeypatch: pytest.MonkeyPatch, holds: bool | None) -> None:
     """Were IP1's matrix found unimodular, or not decided, the argument would say so; a determinant of 1 refutes nothing."""
     answer = Verdict("the matrix is totally unimodular", holds, "by hand", "nothing found")
-    monkeypatch.setattr("proofs_checks.counterexample.argument.check_total_unimodularity", lambda matrix: answer)
+    monkeypatch.setattr("proofs_checks.integrality.counterexample.check_total_unimodularity", lambda matrix: answer)
     found = check_counterexample(program("IP1"), program("IP3"))
     assert found.certificate.steps[8].holds is (False if holds else None)
     assert ("9. NOT SO: " if holds else "9. NOT DECIDED: ") in str(found.certificate)
@@ -142,7 +142,7 @@ def test_a_matrix_that_is_not_refuted_leaves_its_step_open(monkeypatch: pytest.M
     def harmless(matrix: Any) -> Verdict:
         return Verdict("the matrix is totally unimodular", False, "by hand", submatrix(read_matrix(matrix), [0], [0]))
 
-    monkeypatch.setattr("proofs_checks.counterexample.argument.check_total_unimodularity", harmless)
+    monkeypatch.setattr("proofs_checks.integrality.counterexample.check_total_unimodularity", harmless)
     assert check_counterexample(program("IP1"), program("IP3")).certificate.steps[8].holds is False
 
 

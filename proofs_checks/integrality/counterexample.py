@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from formulations.shown import WIDTH
-from proofs_checks.counterexample.printed import (
+from proofs_checks.integrality.points import VertexCertificate, rank_of, vertex_certificate
+from proofs_checks.integrality.polyhedron import Face, Polyhedron
+from proofs_checks.integrality.printed import (
     ACTIVE,
     POINT,
     ROWS,
@@ -33,8 +35,6 @@ from proofs_checks.counterexample.printed import (
     papers_name,
     parse,
 )
-from proofs_checks.integrality.points import VertexCertificate, rank_of, vertex_certificate
-from proofs_checks.integrality.polyhedron import Face, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertices import Vertices, vertices
 from proofs_checks.matrices.violation import Number, determinant

@@ -1,1 +1,0 @@
-"""The papers' counterexample, step by step."""
