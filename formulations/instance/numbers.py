@@ -144,13 +144,13 @@ def _real_evaluation(usage: ForestUsage, weight: NDArray[np.float64]) -> NDArray
         leaves = np.flatnonzero(reached[forest.nodes_of(t)]) + int(forest.tree_start[t])
         leaves = leaves[np.argsort(routing.start[leaves])]
         sums[leaves] = np.add.reduceat(weight[routing.order[t]].astype(np.longdouble), routing.start[leaves])
-    _add_up(forest.parent, sums)
+    add_up(forest.parent, sums)
     return usage.split_price * sums
 
 
 @njit(cache=True)
-def _add_up(parent, sums):  # type: ignore[no-untyped-def]
-    """Add the sum of each node to its parent's, children before parents."""
+def add_up(parent, sums):  # type: ignore[no-untyped-def]
+    """Add the sum of each node to its parent's, in place, children before parents."""
     for h in range(parent.shape[0] - 1, -1, -1):
         if parent[h] >= 0:
             sums[parent[h]] += sums[h]

@@ -53,6 +53,7 @@ from numpy.typing import NDArray
 from formulations.answers.nested_prunings import level_sets, sums_in_rows
 from formulations.answers.pruning import Pruning
 from formulations.compiled import njit
+from formulations.instance.numbers import add_up
 from formulations.instance.problem import Core, PruningProblem
 from formulations.programs.linear_program import LinearProgram
 from solvers.closures.cut import Ties
@@ -149,17 +150,25 @@ def force(parent, value, kept, pruned):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True)
-def _subtree_sums(parent, total):  # type: ignore[no-untyped-def]
-    for h in range(parent.shape[0] - 1, -1, -1):
-        if parent[h] >= 0:
-            total[parent[h]] += total[h]
-
-
 def subtree_sums(parent: NDArray[np.int32], amount: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sum of the amounts of each split and of all splits below it; int64, shape (k,), every parent before its children."""
     total = amount.copy()
-    _subtree_sums(parent, total)
+    add_up(parent, total)
+    return total
+
+
+@njit(cache=True)
+def _chain_sums(parent, amount):  # type: ignore[no-untyped-def]
+    total = amount.copy()
+    for h in range(parent.shape[0]):
+        if parent[h] >= 0:
+            total[h] += total[parent[h]]
+    return total
+
+
+def chain_sums(parent: NDArray[np.int32], amount: NDArray[Any]) -> NDArray[Any]:
+    """Sum of the amounts of each split and its ancestors; shape (k,)."""
+    total: NDArray[Any] = _chain_sums(parent, amount)
     return total
 
 
@@ -358,13 +367,11 @@ def best_level_set(problem: PruningProblem, y: NDArray[np.float64], lam: float) 
 def splits_kept(problem: PruningProblem, lp: LinearProgram, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The y of (7) that a point of any formulation has; float64, shape (n,), 0 at leaves of the closure form."""
     ensemble = problem.ensemble
-    y = np.zeros(ensemble.n_nodes)
     if lp.columns.has("y"):
+        y = np.zeros(ensemble.n_nodes)
         y[problem.usage.splits] = x[lp.columns.of("y")]
         return y
-    z = x[lp.columns.of("z")]
-    _stopped(ensemble.parent, z, y)
-    return 1.0 - y
+    return np.asarray(1.0 - chain_sums(ensemble.parent, x[lp.columns.of("z")]))
 
 
 def pruning_of_point(problem: PruningProblem, lp: LinearProgram, x: NDArray[np.float64]) -> Pruning:
@@ -380,10 +387,3 @@ def lower_to_parents(parent, y):  # type: ignore[no-untyped-def]
     for h in range(parent.shape[0]):
         if parent[h] >= 0 and y[h] > y[parent[h]]:
             y[h] = y[parent[h]]
-
-
-@njit(cache=True)
-def _stopped(parent, z, total):  # type: ignore[no-untyped-def]
-    """Sum of z over the ancestors with h itself."""
-    for h in range(parent.shape[0]):
-        total[h] = z[h] if parent[h] < 0 else total[parent[h]] + z[h]

@@ -46,12 +46,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from formulations.compiled import njit
 from formulations.programs.limit_rows import LimitRows
 from solvers.closures.cut import MAX_TOTAL, ClosureProblem
 from solvers.closures.integer_objective import PRICE_MARGIN, TOTAL_BITS, exponent_of, ldexp
 from solvers.closures.subproblem import ParametricSubproblem
-from solvers.closures.tree_pass import best_tree_closures
+from solvers.closures.tree_pass import best_tree_closures, chain_sums
 
 EXACT_TOTAL = 2.0**52
 """Rows whose uses are integers that add up to less are counted exactly."""
@@ -341,19 +340,3 @@ class KnapsackCore(ParametricSubproblem):
         taken = (*self.taken, new) if new.size else self.taken
         uses = None if self.uses is None else self.uses.restricted(stays, still, spent)
         return replace(part, gained=gained, room=room, taken=taken, uses=uses)
-
-
-@njit(cache=True)
-def _chain_sums(parent, amount):  # type: ignore[no-untyped-def]
-    """The sum over a split and its ancestors."""
-    total = amount.copy()
-    for h in range(parent.shape[0]):
-        if parent[h] >= 0:
-            total[h] += total[parent[h]]
-    return total
-
-
-def chain_sums(parent: NDArray[np.int32], amount: NDArray[Any]) -> NDArray[Any]:
-    """Sum of the amounts of each split and its ancestors within the core; shape (k,)."""
-    total: NDArray[Any] = _chain_sums(parent, amount)
-    return total

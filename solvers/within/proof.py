@@ -36,9 +36,9 @@ from formulations.programs.limit_rows import LimitRows
 from solvers.closures.cut import merged_cut
 from solvers.closures.integer_objective import Grid
 from solvers.closures.subproblem import open_part, subproblem
-from solvers.closures.tree_pass import best_tree_closures, forced, mark_below
+from solvers.closures.tree_pass import best_tree_closures, chain_sums, forced, mark_below
 from solvers.within.by_path import raised
-from solvers.within.core import MOST_USES, Rates, RowUses, chain_sums
+from solvers.within.core import MOST_USES, Rates, RowUses
 from solvers.within.relaxation import LagrangianOracle
 from solvers.within.search import Log
 

@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse
 
+from formulations.answers.nested_prunings import level_sets
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import SharedPrices, StopReason
 from formulations.errors import SolverFailedError
@@ -250,8 +251,9 @@ class LimitsMaster:
     def enrich(self) -> None:
         """(4), until it finds nothing new."""
         for _ in range(self.oracle.params.most_enriched):
-            kept = level_sets([(c.kept, a) for c, a in zip(self.columns, self.alpha, strict=True) if a > 1e-12])
-            if sum(self.add(k) for k in kept) == 0:
+            parts = [a * c.kept for c, a in zip(self.columns, self.alpha, strict=True) if a > 1e-12]
+            sets = list(level_sets(self.oracle.user_problem, np.round(sum(parts, np.zeros(parts[0].size)), 9)))[:-1]
+            if sum(self.add(pruning.kept) for pruning in reversed(sets)) == 0:
                 return
             self.solve()
 
@@ -267,16 +269,6 @@ class LimitsMaster:
     def mixture(self) -> tuple[tuple[Column, float], ...]:
         """The columns with a weight."""
         return tuple((c, float(a)) for c, a in zip(self.columns, self.alpha, strict=True) if a > 0)
-
-
-def level_sets(mixture: list[tuple[NDArray[np.bool_], float]]) -> list[NDArray[np.bool_]]:
-    """The prunings {y >= theta} of a mixture y, the smallest first."""
-    if len(mixture) < 2:
-        return [kept for kept, _ in mixture]
-    y = sum(weight * kept for kept, weight in mixture)
-    assert not isinstance(y, int), "there are at least two"
-    levels = np.unique(np.round(y, 9))
-    return [y >= theta - 5e-10 for theta in levels[levels > 0][::-1]]
 
 
 def relax(oracle: LagrangianOracle, *, deadline: float = math.inf) -> LimitsRelaxation:

@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from formulations.compiled import njit
-from solvers.closures.tree_pass import subtree_sums
-from solvers.within.core import KnapsackCore, Rates, chain_sums
+from formulations.instance.reduction import mark_above
+from solvers.closures.tree_pass import chain_sums, mark_below, subtree_sums
+from solvers.within.core import KnapsackCore, Rates
 from solvers.within.edge import BudgetEdge, edge_of, filled, fixed
 from solvers.within.params import Effort
 from solvers.within.relaxation import ClosureColumn, best_direction, columns_of, halved, still_columns
@@ -115,27 +115,6 @@ def _alone(part: KnapsackCore) -> NDArray[np.int64]:
     single = np.bincount(part.head, minlength=part.price.size)[part.head] == 1
     np.add.at(own, part.tail[single], part.price[part.head[single]])
     return own
-
-
-@njit(cache=True)
-def with_ancestors(parent, node):  # type: ignore[no-untyped-def]
-    """A split and its ancestors; bool, shape (k,)."""
-    mark = np.zeros(parent.shape[0], dtype=np.bool_)
-    while node >= 0:
-        mark[node] = True
-        node = parent[node]
-    return mark
-
-
-@njit(cache=True)
-def without_below(parent, node):  # type: ignore[no-untyped-def]
-    """All splits except one and those below it; bool, shape (k,)."""
-    mark = np.ones(parent.shape[0], dtype=np.bool_)
-    mark[node] = False
-    for h in range(node + 1, parent.shape[0]):
-        if parent[h] >= 0 and not mark[parent[h]]:
-            mark[h] = False
-    return mark
 
 
 @dataclass(order=True, frozen=True)
@@ -382,7 +361,10 @@ class Search:
 
 def branch(core: KnapsackCore, place: int, *, keep: bool) -> KnapsackCore | None:
     """The core with a split kept or pruned; None if the split does not fit the room of a whole core."""
+    mark = np.zeros(core.nodes.size, dtype=np.bool_)
+    mark[place] = True
     if not keep:
-        return core.within(without_below(core.parent, place))
-    chain = with_ancestors(core.parent, place)
-    return core.take(chain) if not core.is_whole or core.fits(chain) else None
+        mark_below(core.parent, mark)
+        return core.within(~mark)
+    mark_above(core.parent, mark)
+    return core.take(mark) if not core.is_whole or core.fits(mark) else None

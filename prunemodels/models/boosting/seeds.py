@@ -36,6 +36,7 @@ from prunemodels.models.costs import staged_costs
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
 from prunemodels.models.losses import SampleLoss
 from prunemodels.models.removal_effects import RemovalEffects, units_of
+from solvers.closures.tree_pass import mark_below
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,23 +82,15 @@ def splits_with(usage: Usage, items: set[int]) -> NDArray[np.bool_]:
     costs, ensemble = usage.costs, usage.ensemble
     free = {m for m, price in enumerate(costs.prices) if price == 0}
     allowed = np.array([set(needed) <= items | free for needed in costs.needs], dtype=np.bool_)
-    kept = ensemble.is_split & allowed[ensemble.feature]
-    _close(ensemble.parent, kept)
-    return kept
+    out = ~(ensemble.is_split & allowed[ensemble.feature])
+    mark_below(ensemble.parent, out)
+    return ~out
 
 
 def items_of(usage: Usage, kept: NDArray[np.bool_]) -> set[int]:
     """The priced items that the splits of a pruning need."""
     node = np.repeat(np.arange(len(kept)), np.diff(usage.charges.start))
     return set(np.unique(usage.charges.item[kept[node]]).tolist())
-
-
-@njit(cache=True)
-def _close(parent, kept):  # type: ignore[no-untyped-def]
-    """Unmark the splits below one that is not kept; parents come first."""
-    for h in range(parent.shape[0]):
-        if parent[h] >= 0 and not kept[parent[h]]:
-            kept[h] = False
 
 
 def round_ends(forest: ModelForest) -> NDArray[np.int64]:
