@@ -40,7 +40,6 @@ from prunemodels.cascades.fitting import (
     progress_bar,
 )
 from prunemodels.cascades.goals import check_affordable
-from prunemodels.cascades.kept_stages import keeping
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, class_numbers
@@ -173,8 +172,8 @@ class _BudgetCascade(Cascade):
         cap regions never meet.
         """
         items, classes = training.items, training.classes
-        keep = keeping(training.kept, "sets", model, items, training.by)
-        search = SetSearch([judged_fold(model, a, b, classes, self._seed) for a, b in parts], items, classes, training.by, keep)
+        folds = [judged_fold(model, a, b, classes, self._seed) for a, b in parts]
+        search = SetSearch(folds, items, classes, training.by, training.kept.part("sets", model, items, training.by))
         each = row_prices(items)
         # What is too dear for a row would hide others.
         start = np.logical_or.reduce([needed for needed in search.needs if self._allows(float(each[needed].sum()))])
@@ -184,7 +183,7 @@ class _BudgetCascade(Cascade):
                 bar.update(dropped)
 
             found = eliminate(search, self._seed, advance, start)
-        grown = [grow(search, found, dearest, self._allows) for dearest in price_limits(items)]
+        grown = [*map(partial(grow, search, found, self._allows), price_limits(items))]
         every = {s.items.tobytes(): s for s in (*found, *(s for some in grown for s in some))}
         self.item_sets_ = listed(every.values(), items)
         within = [s for s in found[::-1] if self._allows(each[s.items].sum())]
@@ -219,15 +218,15 @@ class _BudgetCascade(Cascade):
         if len(models) == 1:
             return tuple(models)
 
-        def order() -> list[int]:
-            return [int(k) for k in np.argsort([loss(model) for model in models[:3]], kind="stable")]
-
         def loss(model: Any) -> float:
             part = judged_fold(model, *parts[0], training.classes, training.seed)
             predicted = predictions_of(part.train(np.arange(self.n_features_in_)), part.held_out.X, training.classes)
             return mean_loss(predicted, part.held_out.y, part.held_out.weights, training.by)
 
-        ranked = keeping(training.kept, "ranked", list(models), training.by)("ranked", order)
+        kept = training.kept.part("ranked", list(models), training.by)
+        ranked = kept.find("ranked")
+        if ranked is None:
+            ranked = kept.keep("ranked", np.argsort([loss(model) for model in models[:3]], kind="stable").tolist())
         return (*(models[k] for k in ranked), *models[3:])
 
     def _teams(
@@ -241,11 +240,12 @@ class _BudgetCascade(Cascade):
         place = np.argsort([float(training.items.price[s.items].sum()) for s in sets], kind="stable")
         place = place[[bool(sets[k].features.size) for k in place]]
         tried = np.unique(np.round(np.array(PARAMS.compared_sets) * (len(place) - 1)).astype(int))
-        keep, kinds = keeping(training.kept, "teams", list(models), training.by), dict(enumerate(models))
+        kept, kinds = training.kept.part("teams", list(models), training.by), dict(enumerate(models))
         teams: list[list[int]] = []
         for k in tried[::-1]:
-            columns = sets[place[k]].features
-            teams.insert(0, keep((columns, [*kinds]), partial(self._team, part, training, kinds, columns)))
+            work = sets[place[k]].features, [*kinds]
+            team = kept.find(work)
+            teams.insert(0, kept.keep(work, self._team(part, training, kinds, work[0])) if team is None else team)
             kinds = {m: model for m, model in kinds.items() if m in teams[0] or not is_slow(model)}
         nearest = np.abs(np.arange(len(place))[:, None] - tried).argmin(axis=1)
         found: list[tuple[Any, ...]] = [()] * len(sets)

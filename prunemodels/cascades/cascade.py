@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
@@ -21,7 +20,6 @@ from formulations.instance.cost_sample import in_order_of
 from formulations.instance.ensemble import Task
 from formulations.instance.tree_loss import MEASURES, TreeLoss, usual_loss
 from formulations.long_steps import interruption_as_error
-from prunemodels.cascades.choosing import chosen, promised
 from prunemodels.cascades.exit_path import learn_exit_path, weights_to_learn
 from prunemodels.cascades.fitted_cascade import FittedCascade, keep_columns
 from prunemodels.cascades.fitting import (
@@ -35,8 +33,8 @@ from prunemodels.cascades.fitting import (
     progress_bar,
     without_weight_zero,
 )
-from prunemodels.cascades.goals import check_options, check_pair, set_apart
-from prunemodels.cascades.kept_stages import KeptStages
+from prunemodels.cascades.goals import check_options, check_pair, chosen, promised, set_apart
+from prunemodels.cascades.kept_stages import NOWHERE, KeptStages
 from prunemodels.models.costs import column_prices
 from prunemodels.models.labelled_samples import Sample, labelled
 from prunemodels.stages.judging import judged_by
@@ -151,23 +149,23 @@ class Cascade(FittedCascade):
         training = Training((), sample, held_out, items, classes, seed, self.n_jobs, by, kept, getattr(self, "verbose", None))
         with (
             interruption_as_error("while fitting the cascade", then),
-            nullcontext() if kept is None else kept.opened(),
+            kept.opened(),
             in_one_thread_if_small(len(sample) * self.n_features_in_),
         ):
             return self._choose(self._chains(training, rng), rng, by, apart)
 
-    def _kept(self, sample: Sample, held_out: Any, classes: Any, seed: int) -> tuple[KeptStages | None, str]:
+    def _kept(self, sample: Sample, held_out: Any, classes: Any, seed: int) -> tuple[KeptStages, str]:
         """Where fitted stages are kept, and what is so after an interruption."""
         place = self.checkpoint
         if place is None:
-            return None, "nothing was kept; with a checkpoint the same call goes on from there"
+            return NOWHERE, "nothing was kept; with a checkpoint the same call goes on from there"
         if not isinstance(self.random_state, Integral):
             raise InvalidInputError(
                 f"checkpoint is {os.fspath(place)!r}, and random_state is {self.random_state!r}: another call would draw other "
                 "rows, and find nothing that it can use; give an int as random_state"
             )
         models = [(type(model), model.get_params()) for model in self._estimators()]
-        return KeptStages.of(Path(place), sample, held_out, classes, seed, models), f"the same call goes on from {place}"
+        return KeptStages.of_fit(Path(place), sample, held_out, classes, seed, models), f"the same call goes on from {place}"
 
     def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
         """Fit the stages; the sequences of them that policies are learned for."""

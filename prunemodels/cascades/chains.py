@@ -41,7 +41,6 @@ from formulations.instance.routing import n_examples
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.elimination import ItemSet, SetSearch, eliminate
 from prunemodels.cascades.fitting import Judged, StagePlan, Training, chain_of, fit_models, judged_fold
-from prunemodels.cascades.kept_stages import keeping
 from prunemodels.cascades.learning import judged_losses
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.labelled_samples import Sample, class_numbers
@@ -237,7 +236,7 @@ def _sets_of(
     train, held_out = rows
     some = train.take(np.random.RandomState(seed).permutation(len(train))[: PARAMS.searched_rows])
     part = judged_fold(model, some, held_out, training.classes, seed)
-    keep = keeping(training.kept, "region", model, free, training.by, train.place, held_out.place)
-    found = eliminate(SetSearch([part], free, training.classes, training.by, keep), seed, lambda _: None, start=start)
+    kept = training.kept.part("region", model, free, training.by, train.place, held_out.place)
+    found = eliminate(SetSearch([part], free, training.classes, training.by, kept), seed, lambda _: None, start=start)
     cost = np.array([float(items.price[s.items].sum()) for s in found])  # falling, down to what the fork has bought
     return [found[int(np.flatnonzero(cost <= limit * (1 + STAGE_PARAMS.rounding))[0])] for limit in limits]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,11 @@ from scipy import sparse
 
 from formulations.instance.cost_items import CostItems
 from formulations.instance.tree_loss import TreeLoss
-from prunemodels.cascades.kept_stages import Keep, keeping
+from prunemodels.cascades.kept_stages import NOWHERE, KeptStages
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.labelled_samples import Sample
 from prunemodels.stages.judging import WRONG, fitting_loss
 from prunemodels.stages.set_stages import columns_of, predictions_of, row_prices
-
-NOWHERE = keeping(None)
 
 Trainer = Callable[[NDArray[np.int64]], Any]
 """Columns -> a model fitted on them."""
@@ -68,8 +65,11 @@ def eliminate(
     items = search.items
     found = [search.measured(search.useful(np.ones(items.n_items, dtype=bool) if start is None else start))]
     while search.priced(kept := found[-1].items).size:
-        step, loss = len(found), found[-1].loss
-        smaller = search.keep(("smaller", step, kept), partial(search.smaller, kept, loss, np.random.RandomState([seed, step])))
+        work = "smaller", len(found), kept
+        smaller = search.kept.find(work)
+        if smaller is None:
+            rng = np.random.RandomState([seed, len(found)])
+            smaller = search.kept.keep(work, search.smaller(kept, found[-1].loss, rng))
         found.append(search.measured(smaller))
         advance(int(kept.sum()) - int(smaller.sum()))
     return found
@@ -78,17 +78,17 @@ def eliminate(
 def grow(
     search: SetSearch,
     eliminated: Sequence[ItemSet],
-    dearest: float = np.inf,
-    allows: Callable[[float], bool] = lambda _: True,
+    allows: Callable[[float], bool],
+    dearest: float,
 ) -> list[ItemSet]:
     """Nested sets from what is free on: the purchase of largest fall of the loss per price joins; the smallest set first.
 
     A purchase is the items that one feature needs. The larger a set, the less one more feature adds, mostly. So a purchase's last
     known fall bounds the next one, and a purchase is measured again only while its bound is the largest.
 
-    `eliminated`: from `eliminate`; of many purchases only those that it kept longest are tried. `dearest`: no purchase of a
-    higher price is made. If there is such a limit, the first purchase is that of most different values per price, since rows that
-    have nothing in which they differ cannot be told apart. `allows`: whether a row may pay so much for a set.
+    `eliminated`: from `eliminate`; of many purchases only those that it kept longest are tried. `allows`: whether a row may pay
+    so much for a set. `dearest`: no purchase of a higher price is made. If there is such a limit, the first purchase is that of
+    most different values per price, since rows that have nothing in which they differ cannot be told apart.
     """
     items, each = search.items, row_prices(search.items)
     purchases: list[NDArray[np.bool_]] = []
@@ -168,7 +168,7 @@ class SetSearch:
     """The rows by which sets are judged, and the losses of those that were.
 
     `parts`: at least one; of many the first ones that hold out enough rows, at most three. `items`: prices of all columns.
-    `classes`: the labels, for classification. `by`: what predictions are judged by. `keep`: where losses and steps are kept.
+    `classes`: the labels, for classification. `by`: what predictions are judged by. `kept`: where losses and steps are kept.
     """
 
     def __init__(
@@ -177,9 +177,9 @@ class SetSearch:
         items: CostItems,
         classes: NDArray[Any] | None,
         by: TreeLoss = WRONG,
-        keep: Keep = NOWHERE,
+        kept: KeptStages = NOWHERE,
     ) -> None:
-        self.keep = keep
+        self.kept = kept
         held_out = np.cumsum([len(part.held_out) for part in parts])
         enough = int(np.searchsorted(held_out, PARAMS.enough_held_out)) + 1
         self.parts, self.items, self.classes, self.by = parts[: min(enough, PARAMS.most_parts)], items, classes, by
@@ -210,9 +210,11 @@ class SetSearch:
         return ItemSet(kept, self.features(kept), self._judged(kept))
 
     def _judged(self, kept: NDArray[np.bool_]) -> float:
-        if kept.tobytes() not in self.losses:
-            self.losses[kept.tobytes()] = self.keep(("loss", kept), lambda: self._mean_loss(kept))
-        return self.losses[kept.tobytes()]
+        key = kept.tobytes()
+        if key not in self.losses:
+            loss = self.kept.find(("loss", kept))
+            self.losses[key] = self.kept.keep(("loss", kept), self._mean_loss(kept)) if loss is None else loss
+        return self.losses[key]
 
     def _mean_loss(self, kept: NDArray[np.bool_]) -> float:
         columns, models = self.features(kept), self._fit(kept)
@@ -245,8 +247,10 @@ class SetSearch:
             gone = order[:1]
         else:
             tried = order[: PARAMS.n_measured]
-            measured = [(self._judged(self._without(kept, m)) - loss) / self.items.price[m] for m in tried]
-            gone = tried[[int(np.argmin(measured))]]
+            rise = np.zeros(tried.size)
+            for k, m in enumerate(tried):
+                rise[k] = self._judged(self._without(kept, m)) - loss
+            gone = tried[[int(np.argmin(rise / self.items.price[tried]))]]
         return self._without(kept, gone)
 
     def _without(self, kept: NDArray[np.bool_], gone: Any) -> NDArray[np.bool_]:

@@ -20,9 +20,9 @@ from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.cost_sample import check_weights
-from prunemodels.cascades.choosing import chosen, promised
 from prunemodels.cascades.exit_path import Choice, ExitPath
 from prunemodels.cascades.fewer_columns import without_unused
+from prunemodels.cascades.goals import chosen, promised
 from prunemodels.cascades.learning import ExitSample
 from prunemodels.models.labelled_samples import labelled, rows_to_predict
 from prunemodels.stages.judging import predicted_classes

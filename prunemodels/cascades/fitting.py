@@ -26,7 +26,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.tree_loss import TreeLoss
 from formulations.stored_arrays import fingerprint
 from prunemodels.cascades.elimination import JudgedFold, constant_of
-from prunemodels.cascades.kept_stages import KeptStages
+from prunemodels.cascades.kept_stages import NOWHERE, KeptStages
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.labelled_samples import Sample, class_numbers
 from prunemodels.stages.judging import WRONG, fitting_loss
@@ -76,7 +76,7 @@ class Training:
     seed: int  # for stages that have none of their own
     n_jobs: int | None  # stages that are fitted at the same time
     by: TreeLoss = WRONG  # what predictions are judged by
-    kept: KeptStages | None = None  # where fitted stages are kept; None: nowhere
+    kept: KeptStages = NOWHERE  # where fitted stages are kept
     verbose: int | None = 0  # whether bars tell the progress, see `progress_bar`
 
 
@@ -218,7 +218,7 @@ def fit_stages(training: Training, rows: NDArray[np.int64] | None = None) -> Set
 def fit_models(training: Training, plans: Sequence[StagePlan], sample: Sample) -> list[Any]:
     """The fitted models of some plans; those that are kept in files are not fitted again."""
     kept, options = training.kept, (sample, training.classes, training.seed)
-    rows = None if kept is None else fingerprint(sample.place if sample.place is not None else len(sample))
+    rows = None if kept.folder is None else fingerprint(sample.place if sample.place is not None else len(sample))
     jobs = (delayed(_fit_or_load)(kept, rows, plan, *options, s) for s, plan in enumerate(plans))
     with progress_bar(len(plans), "fitting models", training.verbose) as bar:
         found = []
@@ -234,10 +234,10 @@ def progress_bar(total: int, what: str, verbose: int | None) -> Any:
     return tqdm(total=total, desc=what, leave=False, delay=delay, disable=hidden)
 
 
-def _fit_or_load(kept: KeptStages | None, rows: Any, plan: StagePlan, sample: Sample, classes: Any, seed: int, s: int) -> Any:
-    if kept is None:
-        return fit_stage(plan, sample, classes, seed, s)
-    return kept.fitted((plan.estimator, plan.columns, rows), lambda: fit_stage(plan, sample, classes, seed, s))
+def _fit_or_load(kept: KeptStages, rows: Any, plan: StagePlan, sample: Sample, classes: Any, seed: int, s: int) -> Any:
+    work = plan.estimator, plan.columns, rows
+    model = kept.find(work)
+    return kept.keep(work, fit_stage(plan, sample, classes, seed, s)) if model is None else model
 
 
 def judged_stages(training: Training) -> Judged[SetStages]:

@@ -29,7 +29,6 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
 from prunemodels.cascades.cascade import Cascade
-from prunemodels.cascades.choosing import chosen
 from prunemodels.cascades.exit_path import Doubts, ExitPath, check_learning, learn_exit_path, weights_to_learn
 from prunemodels.cascades.fitted_cascade import CascadeClasses, CascadeNumbers, keep_columns
 from prunemodels.cascades.fitting import (
@@ -39,7 +38,7 @@ from prunemodels.cascades.fitting import (
     check_kinds,
     is_unfitted,
 )
-from prunemodels.cascades.goals import check_affordable
+from prunemodels.cascades.goals import check_affordable, chosen
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.reading import check_columns

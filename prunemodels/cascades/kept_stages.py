@@ -8,9 +8,9 @@ that nobody else writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +24,20 @@ from formulations.stored_arrays import fingerprint
 
 @dataclass(frozen=True)
 class KeptStages:
-    """The folder of one fit."""
+    """The folder of one fit; without one nothing is kept."""
 
-    folder: Path
-    owner: str  # fingerprint of the examples and settings
+    folder: Path | None = None
+    owner: str = ""  # fingerprint of the examples and settings
+    of: str | None = None  # fingerprint of the part of the work that results belong to
 
     @classmethod
-    def of(cls, checkpoint: Path, *work: Any) -> KeptStages:
+    def of_fit(cls, checkpoint: Path, *work: Any) -> KeptStages:
         """The folder for this work; models of another version of scikit-learn are other work."""
         return cls(checkpoint, fingerprint(sklearn.__version__, *work))
+
+    def part(self, *of: Any) -> KeptStages:
+        """The same for a part of the work."""
+        return self if self.folder is None else replace(self, of=fingerprint(*of))
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -45,6 +50,9 @@ class KeptStages:
         BrokenFileError
             if it cannot be made, or another run has it.
         """
+        if self.folder is None:
+            yield
+            return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -61,29 +69,27 @@ class KeptStages:
                 )
             yield
 
-    def fitted(self, work: Any, fit: Callable[[], Any]) -> Any:
-        """The result of this work, mostly a model: from its file, else found now and written there."""
-        place = self.folder / f"{fingerprint(self.owner, work)[:32]}.joblib"
-        if place.exists():
-            try:
-                return joblib.load(place)
-            except Exception as error:  # a damaged pickle raises almost anything
-                raise BrokenFileError(
-                    f"checkpoint: {place} cannot be read ({error}); delete it to find what it held again"
-                ) from error
-        model = fit()
-        with written_whole(place) as handle:
-            joblib.dump(model, handle)
-        return model
+    def _place(self, folder: Path, work: Any) -> Path:
+        return folder / f"{fingerprint(self.owner, work if self.of is None else (self.of, work))[:32]}.joblib"
+
+    def find(self, work: Any) -> Any:
+        """The result of some work, mostly a model, from its file; None where there is none."""
+        if self.folder is None or not (place := self._place(self.folder, work)).exists():
+            return None
+        try:
+            return joblib.load(place)
+        except Exception as error:  # a damaged pickle raises almost anything
+            raise BrokenFileError(
+                f"checkpoint: {place} cannot be read ({error}); delete it to find what it held again"
+            ) from error
+
+    def keep(self, work: Any, result: Any) -> Any:
+        """Write the result of some work; it is returned."""
+        if self.folder is not None:
+            with written_whole(self._place(self.folder, work)) as handle:
+                joblib.dump(result, handle)
+        return result
 
 
-Keep = Callable[[Any, Callable[[], Any]], Any]
-"""Finds the result of some work, named by its first argument, by the function, or where it was kept."""
-
-
-def keeping(kept: KeptStages | None, *of: Any) -> Keep:
-    """Keeps what belongs to some work in the folder; without one, nothing."""
-    if kept is None:
-        return lambda work, find: find()
-    name = fingerprint(*of)
-    return lambda work, find: kept.fitted((name, work), find)
+NOWHERE = KeptStages()
+"""Nothing is kept."""
