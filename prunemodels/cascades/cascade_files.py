@@ -36,8 +36,8 @@ from prunemodels.files.boosted_models import BOOSTED_ENDINGS
 from prunemodels.files.forests import check_model_file, load_joblib, load_model, save_forest
 from prunemodels.models.forests.reading import BYTES_OF_FEATURE, sound_nodes, wrong_with_tree
 from prunemodels.stages.policy import ExitPolicy
-from prunemodels.stages.prices import priced_stages
 from prunemodels.stages.stacking import Stack
+from prunemodels.stages.stages import priced_stages
 from prunemodels.stages.tree_stages import TreeStages
 
 TRUSTED_IN_CASCADES = (

@@ -27,8 +27,7 @@ from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.stages.judging import lost
 from prunemodels.stages.policy import ExitPolicy
-from prunemodels.stages.prices import priced_stages
-from prunemodels.stages.stages import PricedStages, StageTable
+from prunemodels.stages.stages import PricedStages, StageTable, priced_stages
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,10 +24,9 @@ from prunemodels.cascades.learning import CrossFitted, ExitSample, LearnedExits,
 from prunemodels.models.libraries.model_forest import pruned_nodes
 from prunemodels.models.unused_columns import restored_columns
 from prunemodels.stages.policy import ExitPolicy, levels
-from prunemodels.stages.prices import priced_stages
 from prunemodels.stages.set_stages import SetStages
 from prunemodels.stages.stacking import Stack
-from prunemodels.stages.stages import PricedStages
+from prunemodels.stages.stages import PricedStages, priced_stages
 from prunemodels.stages.tree_stages import TreeStages
 from solvers.path.closure_path import closure_path
 

@@ -41,8 +41,8 @@ from prunemodels.models.forests.reading import ReadForest
 from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.models.tree_model import TreeModel, tree_model_of
 from prunemodels.stages.judging import cost_matrix
-from prunemodels.stages.prices import check_same_prices
 from prunemodels.stages.raw_tables import identifiers, reads_raw_columns
+from prunemodels.stages.stages import check_same_prices
 from prunemodels.statements.groups import check_apart, group_numbers
 from prunemodels.written_numbers import Marks
 from solvers import pruning_path

@@ -59,8 +59,8 @@ from prunemodels.command_line.parsing import (
 )
 from prunemodels.command_line.process import SETTINGS, doing
 from prunemodels.command_line.summary import Line, Summary, card_of, plain
+from prunemodels.estimators.fitted_forest import pruning_for_error
 from prunemodels.estimators.pruned_forest import PrunedForest
-from prunemodels.evaluation.certified_error import pruning_for_error
 from prunemodels.evaluation.curve import tradeoff_curve
 from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path

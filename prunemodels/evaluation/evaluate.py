@@ -31,8 +31,7 @@ from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import evaluate_exit_path
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import tree_model_of
-from prunemodels.stages.prices import check_same_prices
-from prunemodels.stages.stages import PricedStages
+from prunemodels.stages.stages import PricedStages, check_same_prices
 from prunemodels.statements.mean_bounds import Effective, effective_rows
 from prunemodels.statements.wording import LimitUse, limit_uses, use_in_words
 

@@ -33,8 +33,8 @@ from prunemodels.on_demand.request import Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.stage_steps import steps_of
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
-from prunemodels.stages.prices import by_column, check_same_prices
 from prunemodels.stages.staged_model import StagedModel
+from prunemodels.stages.stages import by_column, check_same_prices
 
 
 @dataclass(frozen=True, eq=False)

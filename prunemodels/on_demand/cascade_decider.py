@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from formulations.instance.tree_loss import TreeLoss
 from formulations.stored_arrays import fingerprint
-from prunemodels.on_demand.accounts import account_of
 from prunemodels.on_demand.answers import Answer, logger
-from prunemodels.on_demand.holdings import Decider, Holdings, refused_rows
+from prunemodels.on_demand.holdings import Decider, Holdings, account_of, refused_rows
 from prunemodels.on_demand.request import NEVER, Request
 from prunemodels.on_demand.result import CascadeResult
 from prunemodels.on_demand.stage_steps import Place, SetSteps, StageSteps

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.stored_arrays import fingerprint
-from prunemodels.on_demand.accounts import account_of
 from prunemodels.on_demand.deciding import Certainty, Options
-from prunemodels.on_demand.holdings import Decider, Holdings
+from prunemodels.on_demand.holdings import Decider, Holdings, account_of
 from prunemodels.on_demand.plan import Plan
 from prunemodels.on_demand.request import NEVER
 from prunemodels.on_demand.result import OnDemandResult

@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 import pandas as pd
 
 from formulations.errors import InvalidInputError
-from prunemodels.on_demand.accounts import Spending
 from prunemodels.on_demand.answers import Cells
+from prunemodels.on_demand.holdings import Spending
 from prunemodels.on_demand.request import Acquire, AcquisitionFailedError, Request, Resumable
 
 

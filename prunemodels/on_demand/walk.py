@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
-from prunemodels.on_demand.accounts import Spending
 from prunemodels.on_demand.answers import Answer, Refused, logger, read
-from prunemodels.on_demand.holdings import Decider, Holdings
+from prunemodels.on_demand.holdings import Decider, Holdings, Spending
 from prunemodels.on_demand.plan import MOST_UNITS, PurchasePlan
 from prunemodels.on_demand.request import NEVER, Acquire, AcquisitionFailedError, InterruptedAcquisitionError, Request
 from prunemodels.on_demand.result import OnDemandResult
