@@ -21,7 +21,7 @@ from proofs_checks.matrices.network_matrix import (
     NetworkMatrix as NetworkMatrix,
     check_network_matrix as check_network_matrix,
 )
-from proofs_checks.matrices.row_operations import check_printed_matrices as check_printed_matrices
+from proofs_checks.total_unimodularity.formulation_network import check_printed_matrices as check_printed_matrices
 from proofs_checks.matrices.sign_matrix import read_matrix as read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix as ViolatingSubmatrix
 from proofs_checks.optimality.relaxation import check_relaxation as check_relaxation

@@ -136,7 +136,7 @@ def check_figure(args: argparse.Namespace) -> Summary:
     """``prunemodels check figure``: both trees."""
     from formulations.instance.papers import two_trees
     from formulations.programs.shortest_path import tree_networks
-    from proofs_checks.matrices.row_operations import check_printed_matrices
+    from proofs_checks.total_unimodularity.formulation_network import check_printed_matrices
 
     networks = tree_networks(two_trees(), expanded=True)
     verdicts = [check_printed_matrices(t, n.equations(), n.incidence(), list(n.arcs)) for t, n in enumerate(networks)]

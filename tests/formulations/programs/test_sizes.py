@@ -17,7 +17,7 @@ from formulations.instance.papers import two_trees
 from formulations.programs.linear_program import FOR_ALL, Block, Named, Names, PurchaseColumns, naive_columns, usage_columns
 from formulations.programs.matrix import MATRICES, ip3_matrix, model_size, nws15_bound, size_report
 from formulations.programs.shortest_path import TreeNetwork, row_operations, tree_network, tree_networks
-from proofs_checks.matrices.row_operations import PRINTED_TREES
+from proofs_checks.total_unimodularity.formulation_network import PRINTED_TREES
 from solvers.brute_force import all_prunings
 from tests.formulations.models.test_models import options, takes
 from tests.instances import Node, arc_costs, problem_of, random_problem

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from formulations.errors import InvalidInputError
 from formulations.instance.papers import two_trees
 from formulations.programs.shortest_path import tree_network, tree_networks
-from proofs_checks.matrices import row_operations
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix, paths_in_tree
-from proofs_checks.matrices.row_operations import PRINTED_TREES, check_printed_matrices
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import determinant, submatrix
+from proofs_checks.total_unimodularity import formulation_network
+from proofs_checks.total_unimodularity.formulation_network import PRINTED_TREES, check_printed_matrices
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix, odd_cycle, random_tree, tree_paths
 
@@ -240,7 +240,7 @@ def test_figure_3_is_checked_beside_the_matrices(monkeypatch: pytest.MonkeyPatch
     """An arc of the figure that is not the network matrix's column is named."""
     one, two = PRINTED_TREES
     wrong = replace(one, arcs={**one.arcs, "z3": (2, 4)})
-    monkeypatch.setattr(row_operations, "PRINTED_TREES", (wrong, two))
+    monkeypatch.setattr(formulation_network, "PRINTED_TREES", (wrong, two))
     network = tree_network(two_trees(), 0, expanded=True)
     verdict = check_printed_matrices(0, network.equations(), network.incidence(), list(network.arcs))
     assert verdict.holds is False
