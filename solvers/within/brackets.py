@@ -329,7 +329,7 @@ def improve(path: PruningPath, best: BestPruning, relaxation: LP1Relaxation, eff
 def _offer_rounded(search: _BracketSearch, path: PruningPath, budget: Fraction, limit: float) -> None:
     """Offer LP1's rounded optimum, unless its cut may take most of the limit."""
     part = search.first_bracket.part
-    seconds, _ = SharingParams().predicted_seconds(part.tail.size, part.nodes.size)
+    seconds = cut_seconds(part.tail.size, part.nodes.size)
     if SharingParams.cut_time_margin * seconds > limit:
         return
     pruning = rounded(relaxed_optimum(path, budget)).pruning

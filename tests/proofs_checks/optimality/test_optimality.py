@@ -207,8 +207,8 @@ def test_regression_forests_are_proven_up_to_their_rounding() -> None:
     assert verdict, str(verdict)
     assert 0 < verdict.certificate["largest gap"] < 1e-6 * path.error[-1]
     for k in (1, len(path) // 2, len(path) - 2):
-        for solve in (min_cut, price_sharing):
-            assert check_solution(problem, solve(problem, float(path.lam[k])))
+        for engine in (min_cut, price_sharing):
+            assert check_solution(problem, engine(problem, float(path.lam[k])))
 
 
 def miniboone() -> PruningProblem:
