@@ -233,15 +233,11 @@ def test_what_is_absent_is_named(folder: Path) -> None:
         load_medical("bupa")
 
 
-def test_prices_that_do_not_fit_are_refused(folder: Path) -> None:
-    """A price for a feature that is not there, before anything is trained."""
+def test_prices_that_do_not_fit_are_refused_and_only_empty_ones_computed(folder: Path) -> None:
+    """A feature that is not there, before anything is trained. A price of FTI's own is paid as written, and needs no more."""
     (folder / "costs" / "bupa.csv").write_text("feature,cost\nmcv,7.27\nsgpt,7.27\ndrinks,1\n")
     with pytest.raises(pm.errors.InvalidInputError, match=r"price for 'drinks', and there is no such feature"):
         load_medical("bupa")
-
-
-def test_only_empty_prices_are_computed(folder: Path) -> None:
-    """A price of FTI's own is paid as written, and needs nothing more; tables without groups are fine."""
     (folder / "costs" / "ann_thyroid.csv").write_text("feature,cost\nage,1\nTT4,2\nT4U,3\nFTI,5\n")
     table = load_prices("ann_thyroid")
     assert list(table["needs"]) == [""] * 4

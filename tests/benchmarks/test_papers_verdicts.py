@@ -186,23 +186,11 @@ def test_tables_are_replaced_behind_their_marks() -> None:
         verdicts.renewed("<!-- verdicts/Z -->\n\n", {"X": "", "Y": ""})
 
 
-@pytest.fixture(scope="module")
-def committed() -> pd.DataFrame:
-    """The table of the rows in the repository."""
-    return verdicts.verdict_table()
-
-
 @pytest.mark.slow
-def test_the_page_shows_the_committed_rows(committed: pd.DataFrame) -> None:
-    """Every table behind a mark is the command's."""
-    verdict_blocks = verdicts.blocks(committed)
-    shown = verdicts.PAGE.read_text()
-    assert verdicts.renewed(shown, verdict_blocks) == shown
-
-
-@pytest.mark.slow
-def test_the_committed_verdicts_are_those_of_the_committed_rows(committed: pd.DataFrame) -> None:
-    """The table in the repository is the command's: nobody typed or forgot to renew it."""
+def test_the_page_and_the_verdicts_are_those_of_the_committed_rows() -> None:
+    """Every table behind a mark, and the one in the repository, is the command's: nobody typed or forgot to renew it."""
+    committed, shown = verdicts.verdict_table(), verdicts.PAGE.read_text()
+    assert verdicts.renewed(shown, verdicts.blocks(committed)) == shown
     made = verdicts.rounded(committed).fillna("").astype(str)
     written = pd.read_csv(running.FOLDER / "verdicts.csv", keep_default_na=False, dtype=str)
     pd.testing.assert_frame_equal(made, written)

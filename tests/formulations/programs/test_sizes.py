@@ -49,13 +49,12 @@ def test_the_papers_bounds_hold(seed: int) -> None:
     assert size.columns <= columns
 
 
-def test_the_papers_bounds_on_the_papers_trees() -> None:
-    """T = 2, N = 1, at most 7 nodes, 4 leaves, K_max = 2, K = 3: 14 + 4 + 3 columns and 8 + 8 rows, by hand."""
-    assert nws15_bound(two_trees()) == (16, 21)
-
-
 def test_the_papers_bounds_are_tight() -> None:
-    """For one balanced stump that all reach, both bounds are attained."""
+    """By hand, T = 2, N = 1, at most 7 nodes, 4 leaves, K_max = 2, K = 3: 14 + 4 + 3 columns and 8 + 8 rows.
+
+    For one balanced stump that all reach, both bounds are attained.
+    """
+    assert nws15_bound(two_trees()) == (16, 21)
     forest = RandomForestClassifier(1, max_depth=1, random_state=0).fit(*load_iris(return_X_y=True))
     problem = pm.problem_from_forest(forest, load_iris().data, costs=1.0)
     size = model_size(problem, "IP3")
@@ -135,17 +134,13 @@ NAMES = Names((Block("z", (np.arange(3),)), Block("budget", ()), Block("w", (np.
 
 
 def test_names_are_components_with_indices() -> None:
-    """Blocks one behind the other; an item paid once for all rows is written `all`."""
+    """Blocks one behind the other, found by component; an item paid once for all rows is written `all`."""
     assert list(NAMES) == ["z[0]", "z[1]", "z[2]", "budget", "w[0,0]", "w[0,7]", "w[1,all]"]
     assert [NAMES[k] for k in range(len(NAMES))] == list(NAMES)
     assert NAMES[-1] == "w[1,all]"
     assert NAMES[2:5] == ["z[2]", "budget", "w[0,0]"]
     with pytest.raises(IndexError):
         _ = NAMES[7]
-
-
-def test_blocks_are_found() -> None:
-    """The places of a component; an unknown one lists what there is."""
     assert NAMES.of("w") == slice(4, 7)
     assert NAMES.has("budget")
     assert not NAMES.has("y")
@@ -279,15 +274,11 @@ def test_groups_carry_their_rows_together() -> None:
     assert arc_costs(apart, problem.node_error, dual)[3:].tolist() == dual.tolist()
 
 
-@pytest.mark.parametrize("path", [[], [1], [1, 5], [5, 2, 1], [0, 0]])
-def test_arcs_that_do_not_join_up_are_refused(path: list[int]) -> None:
-    """What is no path from the first boundary to the last is no pruning."""
-    with pytest.raises(InvalidInputError, match="do not lead from boundary 0 to 5"):
-        tree_network(two_trees(), 0).pruning_of(path)
-
-
-@pytest.mark.parametrize("t", [-1, 2])
-def test_a_tree_that_is_not_there(t: int) -> None:
-    """Trees are counted from 0."""
-    with pytest.raises(InvalidInputError, match=f"there is no tree {t}; the forest has the trees 0 to 1"):
-        tree_network(two_trees(), t)
+def test_arcs_that_do_not_join_up_and_absent_trees_are_refused() -> None:
+    """What is no path from the first boundary to the last is no pruning; trees are counted from 0."""
+    for path in ([], [1], [1, 5], [5, 2, 1], [0, 0]):
+        with pytest.raises(InvalidInputError, match="do not lead from boundary 0 to 5"):
+            tree_network(two_trees(), 0).pruning_of(path)
+    for t in (-1, 2):
+        with pytest.raises(InvalidInputError, match=f"there is no tree {t}; the forest has the trees 0 to 1"):
+            tree_network(two_trees(), t)

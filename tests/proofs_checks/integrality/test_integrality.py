@@ -89,10 +89,7 @@ def test_the_example_has_the_fewest_fractions() -> None:
     count = check_integral_vertices(body).certificate
     assert (count.n_vertices, count.n_fractional, count.n_directions) == (4, 4, 2)
     assert len(count.example.fractional) == 1
-
-
-def test_an_empty_polyhedron_is_integral() -> None:
-    """It has no vertex that is not; the certificate says why."""
+    # an empty polyhedron has no vertex that is not integral
     verdict = check_integral_vertices(read_polyhedron([[1]], 3, 3, upper=1))
     assert verdict.holds
     assert str(verdict.certificate) == "the polyhedron is empty"

@@ -195,6 +195,10 @@ def test_missing_certificate_is_undecided() -> None:
     assert check_solution(solution.problem, replace(solution, certificate=None)).holds is None
     assert check_solution(solution.problem, replace(solution, pruning=None)).holds is None
     assert check_path(replace(pruning_path(two_trees()), certificate=None)).holds is None
+    verdict = check_solution(two_wards(), answer(proof=None))
+    assert verdict.holds is None
+    assert verdict.certificate["undecided"] == "the solution carries no proof of its bound"
+    assert check_solution(two_trees(), BUDGET_SOLVERS["brute_force"](two_trees(), 2.5)).holds is None
 
 
 def test_regression_forests_are_proven_up_to_their_rounding() -> None:
@@ -382,11 +386,3 @@ def test_multipliers_of_single_examples() -> None:
         strange = tuple((k, row, mu) for k, _, mu in step.priced.multipliers[:1])
         forged = replace(step, priced=replace(step.priced, multipliers=strange))
         refuted(replace(found, proof=SearchProof((*before, forged))), message)
-
-
-def test_what_nobody_proves_is_undecided() -> None:
-    """Without a proof."""
-    verdict = check_solution(two_wards(), answer(proof=None))
-    assert verdict.holds is None
-    assert verdict.certificate["undecided"] == "the solution carries no proof of its bound"
-    assert check_solution(two_trees(), BUDGET_SOLVERS["brute_force"](two_trees(), 2.5)).holds is None

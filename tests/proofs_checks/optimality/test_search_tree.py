@@ -144,20 +144,14 @@ def test_true_proofs_hold() -> None:
 
 
 @looped("found", lambda: [make() for make in EVERY_KIND])
-def test_a_branch_without_one_child_is_refused(found: LimitedSolution) -> None:
-    """Whichever step is missing: the walk has no end, or goes on where it may not."""
+def test_a_step_too_few_or_too_many_is_refused(found: LimitedSolution) -> None:
+    """Whichever step is missing: the walk has no end, or goes on where it may not. None may follow, though it proves the same."""
     steps = steps_of(found)
     for k, step in enumerate(steps):
         if isinstance(step, Closed):
             refused(proven_by(found, steps[:k] + steps[k + 1 :]), "branches open", "decided", "prove the bound", "is within")
     refused(proven_by(found, steps[:-1]), "the proof ends with 1 branches open")
     refused(proven_by(found, []), "the proof ends with 1 branches open")
-
-
-@looped("found", lambda: [make() for make in EVERY_KIND])
-def test_steps_after_the_end_are_refused(found: LimitedSolution) -> None:
-    """Even one that proves what was proven before."""
-    steps = steps_of(found)
     refused(proven_by(found, [*steps, steps[-1]]), f"step {len(steps)} of the proof comes after its last branch has ended")
     refused(proven_by(found, [*steps, Branch(0)]), "comes after its last branch has ended")
 

@@ -209,14 +209,10 @@ def test_a_foreign_transformer_is_believed_and_checked() -> None:
         mixing.check(X)
 
 
-def test_a_pipeline_that_is_not_fitted() -> None:
-    """The message says which step, and what to call."""
+def test_a_pipeline_that_does_not_say_what_it_was_fitted_on() -> None:
+    """The first step must count its columns, since nothing else knows how many there are; what is not fitted is named."""
     with pytest.raises(NotFittedForestError, match="RandomForestClassifier of the pipeline is not fitted"):
         trace_pipeline(make_pipeline(StandardScaler(), RandomForestClassifier()))
-
-
-def test_a_first_step_that_does_not_say_what_it_was_fitted_on() -> None:
-    """It must count its columns, since nothing else knows how many raw columns there are."""
     step = FunctionTransformer(np.abs)
     pipeline = make_pipeline(step, RandomForestClassifier(2, max_depth=2)).fit(X[["age", "debt"]], y)
     del step.n_features_in_
