@@ -264,17 +264,6 @@ def test_another_pruning_is_measured_at_its_own_cost() -> None:
     assert evidence.holds is True
 
 
-def test_a_wrong_path_is_refuted_and_one_without_a_certificate_undecided() -> None:
-    """Levels that are not those of the instance: the verdict says no, whatever the row says."""
-    path = replace(classifier().path, certificate=None)
-    assert evidence_of(path, path[2], None).holds is None
-    problem = two_trees()
-    path = pruning_path(problem)
-    wrong = replace(path, level=np.where(path.level > 0, path.level - 1, path.level).astype(np.int32))
-    evidence = evidence_of(wrong, wrong[len(wrong) - 1], None)
-    assert evidence.holds is False
-
-
 def test_figures_of_a_verdict() -> None:
     """A mapping in words, a sentence as it is, nothing for nothing."""
     assert figures_of(Verdict("c", True, "m", {"rows": 3, "gap": 0.123456789})) == "rows 3, gap 0.123457"

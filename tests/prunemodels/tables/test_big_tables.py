@@ -628,17 +628,12 @@ def test_files_are_not_taken_for_rows_in_memory(forest, tmp_path):
         pm.problem_from_forest(forest, pa.table(X[["b", "a"]]), costs=1)
 
 
-def test_endings_are_known_in_capitals(forest, tmp_path):
-    """As some systems write them."""
+def test_endings_in_capitals_and_columns_of_any_sequence(forest, tmp_path):
+    """As some systems write them; columns are a list, an array, a pandas index, as forests and tables have them."""
     whole = pm.problem_from_forest(forest, small(), costs=1)
     for name, write in (("T.PARQUET", small().to_parquet), ("T.Csv", lambda file: small().to_csv(file, index=False))):
         write(tmp_path / name)
         assert np.array_equal(problem_from_table(forest, tmp_path / name, costs=1).usage.routing.order, whole.usage.routing.order)
-
-
-def test_columns_are_named_by_any_sequence(forest):
-    """A list, an array, a pandas index: as forests and tables have them."""
-    whole = pm.problem_from_forest(forest, small(), costs=1)
     renamed = small().rename(columns={"a": "c"})[["b", "c"]]
     for columns in (["c", "b"], np.array(["c", "b"], dtype=object), pd.Index(["c", "b"])):
         found = problem_from_table(forest, ChunkedTable(renamed, columns=columns), costs=1)

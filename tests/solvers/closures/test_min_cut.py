@@ -47,10 +47,7 @@ def test_golden_instance_by_hand() -> None:
     assert found.value == found.bound == 0.75
     assert found.gap == 0
     assert found.pruning.kept.nonzero()[0].tolist() == [0, 2, 5, 6]
-
-
-def test_prices_make_the_sign() -> None:
-    """One split of gain 1/2 at price 2 is kept below lambda = 1/4 and given up from there on: a wrong sign turns it round."""
+    # one split of gain 1/2 at price 2 is kept below lambda = 1/4 and given up from there on: a wrong sign turns it round
     problem = problem_of([Node(2, 0, 0.5, Node(0), Node(1))], [2], np.ones((1, 1)), weight=2.0)
     assert [min_cut(problem, lam).pruning.n_splits for lam in (0, 0.24, 0.25, 0.26)] == [1, 1, 0, 0]  # type: ignore[union-attr]
 

@@ -214,10 +214,7 @@ def test_ties_decide_what_is_worth_nothing() -> None:
     anything = np.ones(6, dtype=bool)
     assert best_tree_closures(PARENT, profit, anything)[0].tolist() == [True, False, False, False, False, False]
     assert best_tree_closures(PARENT, profit, anything, "largest")[0].tolist() == [True, True, True, False, True, False]
-
-
-def test_split_that_is_not_allowed_takes_along_what_is_below() -> None:
-    """Gains below a forbidden split reach nobody above it."""
+    # gains below a forbidden split reach nobody above it
     profit = np.array([-1, 1, 5, 3, 2, 2])
     allowed = np.array([True, False, True, True, True, True])
     assert best_tree_closures(PARENT, profit, allowed)[0].tolist() == [True, False, False, True, True, True]

@@ -181,10 +181,7 @@ def test_a_master_is_refined_when_no_column_prices_out() -> None:
     found = generate_columns(script, script, reference=40.0, smoothing=0.0)
     assert [r.bound for r in found.rounds] == [0.0, 0.25, 0.5]
     assert found.stopped is StopReason.CONVERGED
-
-
-def test_columns_that_do_not_price_out_stay_outside() -> None:
-    """A column whose reduced cost is not below -tolerance does not enter, and the generation ends."""
+    # a column whose reduced cost is not below -tolerance does not enter, and the generation ends
     script = Scripted()
     script.price = lambda charge: PricingAnswer(["dear"], charge, 0.0)  # type: ignore[method-assign]
     script.reduced_costs = lambda columns, answer: np.array([-1e-12])  # type: ignore[method-assign]

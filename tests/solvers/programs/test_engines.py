@@ -145,11 +145,15 @@ def test_signs_of_duals(name: str, unit: float) -> None:
 
 
 @pytest.mark.parametrize("name", LINEAR_ENGINES)
-def test_ranged_rows_have_a_dual_at_each_side(name: str) -> None:
+def test_ranged_rows_and_tiny_costs(name: str) -> None:
     """A ranged row's dual is <= 0 when its upper side binds and >= 0 when its lower side does."""
     for cost, dual in ((-1.0, -1.0), (1.0, 1.0)):
         answer = LINEAR_ENGINES[name](program([cost, cost], [[1, 1]], [1], [2], [0, 0], [5, 5]))
         assert answer.row_dual[0] == pytest.approx(dual, abs=1e-5)
+    # costs of 1e-9, a hundredth of the solvers' own tolerances, are told apart
+    answer = LINEAR_ENGINES[name](program([-1e-9, -2e-9], [[1, 1]], [-INF], [1], [0, 0], [1, 1]))
+    assert answer.x is not None
+    np.testing.assert_allclose(answer.x, [0, 1], atol=1e-5)
 
 
 EMPTY = {
@@ -324,14 +328,6 @@ def test_scaling_moves_exponents_only(seed: int) -> None:
     assert 2**13 <= np.abs(scaled(cost, k)).max() < 2**14
     assert np.array_equal(unscaled(scaled(cost, k), k), cost)
     assert np.array_equal(scaled(cost, k) / cost, np.full(9, 2.0**k))
-
-
-@pytest.mark.parametrize("name", LINEAR_ENGINES)
-def test_tiny_costs_do_not_drown_in_tolerances(name: str) -> None:
-    """Costs of 1e-9, a hundredth of the solvers' own tolerances, are told apart."""
-    answer = LINEAR_ENGINES[name](program([-1e-9, -2e-9], [[1, 1]], [-INF], [1], [0, 0], [1, 1]))
-    assert answer.x is not None
-    np.testing.assert_allclose(answer.x, [0, 1], atol=1e-5)
 
 
 @pytest.mark.slow
