@@ -222,13 +222,6 @@ def test_real_numbers_everywhere(seed, real_errors, real_prices, real_weights):
     check(PruningProblem.build(ensemble, errors, rows, costs, sample_weight=weights, evaluation_cost=evaluation), rng)
 
 
-def test_gains_smaller_than_the_errors_last_digits():
-    """Gains that are themselves rounding errors of much larger errors are not claimed to be known better."""
-    problem = stump_problem(errors=(0.3, 0.1, 0.2))
-    check(problem, np.random.default_rng(0))
-    assert not problem.numbers.exact
-
-
 def test_blends_of_counts_are_exact():
     """A blend of two counted samples, with shares 3/10 and 7/10 and different weights, is not rounded."""
     ensemble, e = ensemble_of([Node(5, 0, 0.5, Node(1), Node(2)), Node(4, 0, 0.5, Node(0), Node(1))], 1)
@@ -323,8 +316,11 @@ def test_numbers_far_apart_are_right(prices, weights):
     assert (found.status, found.pruning.n_splits) == (Status.OPTIMAL, 1)
 
 
-def test_free_items_and_pure_leaves():
-    """No price and no gain at all: everything is 0 and exact."""
+def test_free_items_pure_leaves_and_gains_below_the_last_digits():
+    """No price and no gain at all: everything is 0 and exact. Gains that are rounding errors of larger errors are not."""
+    problem = stump_problem(errors=(0.3, 0.1, 0.2))
+    check(problem, np.random.default_rng(0))
+    assert not problem.numbers.exact
     problem = stump_problem(errors=(0, 0, 0), prices=(0, 0))
     assert problem.numbers.exact
     assert not problem.numbers.gain.any()

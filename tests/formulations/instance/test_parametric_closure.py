@@ -77,6 +77,10 @@ def test_decimals_are_exact() -> None:
     assert (ints.gain_unit, ints.price_unit, ints.base_error) == (Fraction(1, 20), Fraction(1, 100), Fraction(7, 10))
     assert (ints.gain.tolist(), ints.price.tolist()) == ([2, 6, -5], [727, 0, 100])
     assert ints.lam_unit == 5
+    # the error of the empty closure may be counted over other examples; a Fraction is taken as it is
+    third = Fraction(1, 3)
+    for base, unit in ((0.25, third), (third + Fraction(1, 10**9), third), (-0.5, None)):
+        assert closure_of([1 / 3], [1], [], base, gain_unit=unit).integers.base_error == Fraction(base)
 
 
 def test_counts_over_a_unit_are_exact() -> None:
@@ -91,13 +95,6 @@ def test_counts_over_a_unit_are_exact() -> None:
     decimals = closure_of(thirds, sevenths, []).integers
     assert decimals.gain[0] * decimals.gain_unit == Fraction("0.3333333333333333")
     assert decimals.price.dtype == object
-
-
-def test_a_base_error_that_is_no_multiple_is_a_decimal() -> None:
-    """The error of the empty closure may be counted over other examples; a Fraction is taken as it is."""
-    third = Fraction(1, 3)
-    for base, unit in ((0.25, third), (third + Fraction(1, 10**9), third), (-0.5, None)):
-        assert closure_of([1 / 3], [1], [], base, gain_unit=unit).integers.base_error == Fraction(base)
 
 
 @looped("scale", [1e-9, 1.0, 1e12, 1e200])

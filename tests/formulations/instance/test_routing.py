@@ -78,10 +78,7 @@ def test_cells_are_compared_as_float32_and_thresholds_as_float64():
     ensemble, _ = ensemble_of([Node(0, 0, 0.1, Node(0), Node(0))], 1)
     below = np.nextafter(np.float32(0.1), np.float32(0))
     assert leaves_of(ensemble, as_rows([[0.1], [float(below)], [float(np.float32(0.1))]], 1)).tolist() == [[2, 1, 2]]
-
-
-def test_missing_values_go_where_the_node_says():
-    """NaN goes left or right by `missing_left`, whatever the threshold."""
+    # NaN goes left or right by `missing_left`, whatever the threshold
     ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0)), Node(0, 0, np.inf, Node(0), Node(0))], 1)
     ensemble.missing_left[:] = [True, False, False, False, False, False]
     assert leaves_of(ensemble, as_rows([[np.nan], [9]], 1)).tolist() == [[1, 2], [5, 4]]

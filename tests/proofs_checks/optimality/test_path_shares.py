@@ -62,13 +62,6 @@ def test_shares_by_hand() -> None:
     )
 
 
-def test_the_last_bears_what_is_left_over() -> None:
-    """Equal weights, and a unit of the whole price: it falls to the last split, which lacks 3 - 1; the first alone gains 2."""
-    equal = with_shares(pruning_path(two_users()), [1] * 6, 0)
-    assert check_path(equal)
-    assert equal.gaps == (0, Fraction(1, 10))
-
-
 def test_a_move_by_hand() -> None:
     """When 1/24 of the price moves from the second to the first, they pay 2/3 and 1/3, as they gain: the path is exact."""
     verdict = check_path(by_hand(3, move=Fraction(1, 24)))
@@ -77,6 +70,10 @@ def test_a_move_by_hand() -> None:
     assert verdict.certificate == {"rows": 2, "largest gap": 0.0}
     assert check_path(by_hand(3, move=Fraction(1, 25))).holds is False
     assert check_path(with_shares(pruning_path(two_users()), [2, 0, 0, 1, 0, 0], 2)).holds
+    # equal weights, and a unit of the whole price: it falls to the last split, which lacks 3 - 1; the first alone gains 2
+    equal = with_shares(pruning_path(two_users()), [1] * 6, 0)
+    assert check_path(equal)
+    assert equal.gaps == (0, Fraction(1, 10))
 
 
 def crowded(seed: int) -> PruningProblem:

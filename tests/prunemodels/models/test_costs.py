@@ -72,12 +72,6 @@ def test_prices_by_feature(costs):
     assert bill(read, *"abcde") == sum(EXACT)
 
 
-def test_unnamed_features():
-    """Features of a forest without names are called x0, x1, ..."""
-    read = items({"x4": 5, "x0": 1, "x1": 2, "x2": 3, "x3": 4}, "random forest")
-    assert [read.prices[m] for (m,) in read.needs] == [1, 2, 3, 4, 5]
-
-
 SCANS = {"feature": list("aabcde"), "cost": [10, 1, 10, 3, 4, 5], "item": ["scan", "read", "scan", None, None, ""]}
 BILLS: dict[str, tuple[Any, dict[str, Any]]] = {
     **{f"one price, {type(two).__name__}": (two, dict.fromkeys("abcde", 2)) for two in (2, 2.0, np.float64(2), np.int32(2))},
@@ -103,8 +97,10 @@ def test_what_an_example_pays(what):
     assert {features: bill(items(costs), *features) for features in bills} == bills
 
 
-def test_items_that_are_paid_once_for_all_examples():
-    """The table marks them."""
+def test_unnamed_features_and_items_that_are_paid_once():
+    """Features of a forest without names are called x0, x1, ...; a table marks what is paid once for all examples."""
+    read = items({"x4": 5, "x0": 1, "x1": 2, "x2": 3, "x3": 4}, "random forest")
+    assert [read.prices[m] for (m,) in read.needs] == [1, 2, 3, 4, 5]
     read = items(table(once=[1, 0, None, True, False]))
     assert dict(zip(read.names, read.paid_once, strict=True)) == {"a": 1, "b": 0, "c": 0, "d": 1, "e": 0}
 
