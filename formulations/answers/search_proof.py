@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.solution import SharedPrices
+from formulations.arguments import checked
 from formulations.shown import Brief
 
 Multipliers = tuple[tuple[int, int | None, Fraction], ...]
@@ -143,6 +144,7 @@ class SearchProof:
         """Steps (4) and (5)."""
         return sum(isinstance(step, Closed | Exceeded) for step in self.steps)
 
+    @checked
     def of_limit(self, k: int) -> SearchProof:
         """The proof of one limit, as one of several of which it is the k-th."""
 
