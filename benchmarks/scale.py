@@ -36,7 +36,7 @@ from benchmarks.measuring import apart, command_line
 from proofs_checks import check_path
 from prunemodels.comparison.processes import high_water, machine
 from solvers.price_sharing import final_scores, price_sharing
-from solvers.price_sharing.memory import memory_needed
+from solvers.price_sharing.solve import memory_needed
 
 GAP = 1e-4
 

@@ -44,9 +44,8 @@ from prunemodels.evaluation.vote import without_cut
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.models.tree_model import adds_up
-from prunemodels.report_page.boosted import BoostedFacts, gather_boosted
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
-from prunemodels.report_page.facts import Facts, gather
+from prunemodels.report_page.facts import BoostedFacts, Facts, gather, gather_boosted
 from prunemodels.report_page.page import render
 from prunemodels.statements.wording import amount, error
 

@@ -27,10 +27,9 @@ from prunemodels.cascades.cascade import Cascade
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.boosting.boosted_pruning import BoostedPath
 from prunemodels.models.tree_model import HoldsModel
-from prunemodels.report_page.boosted import BoostedFacts, gather_boosted
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from prunemodels.report_page.evidence import figures_of
-from prunemodels.report_page.facts import Facts, gather, item_counts, spread, versions
+from prunemodels.report_page.facts import BoostedFacts, Facts, gather, gather_boosted, item_counts, spread, versions
 from prunemodels.report_page.payers import PAGE, measure, printable
 from prunemodels.statements.wording import (
     amount,

@@ -34,9 +34,8 @@ from prunemodels.plots.picture import (
     stepped,
     styled,
 )
-from prunemodels.report_page.boosted import BoostedFacts
 from prunemodels.report_page.cascade import CascadeFacts, OnRows
-from prunemodels.report_page.facts import Facts
+from prunemodels.report_page.facts import BoostedFacts, Facts
 from prunemodels.report_page.payers import PAGE, measure, printable
 from prunemodels.statements.wording import amount, count, error, share
 

@@ -24,7 +24,7 @@ from formulations.answers.solution import StopReason
 from formulations.errors import SolverFailedError
 from formulations.extras import package
 from formulations.programs.linear_program import LinearProgram
-from solvers.programs.engines.answer import (
+from solvers.programs.answer import (
     LinearAnswer,
     check_call,
     check_linear,

@@ -32,8 +32,8 @@ from formulations.instance.problem import PruningProblem
 from formulations.programs.formulation import formulation_named
 from formulations.programs.linear_program import LinearProgram
 from solvers.closures.integer_objective import useful_rate
-from solvers.programs.engines.answer import LinearAnswer, linear_answer
-from solvers.programs.engines.highs import highs
+from solvers.programs.answer import LinearAnswer, linear_answer
+from solvers.programs.highs import highs
 from solvers.programs.rounding import engine_named, integer_solution, program_of, relaxation_solution, unsolved
 from solvers.programs.stoppable import PARAMS, Given, program_nonzeros, stoppable
 
@@ -143,7 +143,7 @@ def linear_program(
     formulation
         IP3 or closure: the optimum. IP2: the same for one tree. IP1: its bound may be below the optimum.
     engine
-        a name in `solvers.programs.engines.LINEAR_ENGINES`.
+        a name in `solvers.programs.rounding.LINEAR_ENGINES`.
     merge
         one variable for purchases with the same usage: the same optimum, from a smaller program.
 

@@ -1,6 +1,6 @@
 """GLOP, the simplex, and PDLP, the first-order method, of OR-Tools for linear programs.
 
-GLOP's duals have the signs of `solvers.programs.engines.answer` already. PDLP uses matrix-vector products only, so it can solve
+GLOP's duals have the signs of `solvers.programs.answer` already. PDLP uses matrix-vector products only, so it can solve
 programs that are too large to factorise. It ends when, in the scaled objective and the Euclidean norm, with e = 1e-8,
 
     |primal - dual objective| <= e (1 + |primal| + |dual|)
@@ -24,7 +24,7 @@ from scipy import sparse
 from formulations.answers.solution import StopReason
 from formulations.errors import SolverFailedError
 from formulations.programs.linear_program import LinearProgram
-from solvers.programs.engines.answer import (
+from solvers.programs.answer import (
     LinearAnswer,
     check_call,
     check_linear,

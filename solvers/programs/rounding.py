@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,22 @@ from formulations.programs.matrix import MATRICES
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.closures.min_cut import integer_duals, proven_bound, zero_duals
 from solvers.closures.tree_pass import best_level_set, free_of_charge, splits_kept
-from solvers.programs.engines import LINEAR_ENGINES
-from solvers.programs.engines.answer import LinearAnswer, LinearEngine
+from solvers.programs.answer import LinearAnswer, LinearEngine
+from solvers.programs.highs import highs
+from solvers.programs.or_tools import glop, pdlp
 from solvers.programs.stoppable import PARAMS, Given, program_nonzeros, stoppable
+
+LINEAR_ENGINES: dict[str, LinearEngine] = {
+    "highs": highs,
+    "highs_ipm": partial(highs, method="ipm"),
+    "highs_pdlp": partial(highs, method="pdlp"),
+    "glop": glop,
+    "pdlp": pdlp,
+}
+"""Engines for linear programs; ``highs`` takes integer ones too. A new engine is one file and one line here.
+
+The native libraries are imported when an engine is called.
+"""
 
 
 def relaxation_solution(
@@ -253,7 +267,7 @@ def solve_relaxation(
     formulation
         a name in `formulations.programs.formulation.AS_ARRAYS`.
     engine
-        a name in `solvers.programs.engines.LINEAR_ENGINES`.
+        a name in `solvers.programs.rounding.LINEAR_ENGINES`.
     merge
         one variable for purchases with the same usage.
     time_limit

@@ -19,9 +19,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegress
 import prunemodels as pm
 from prunemodels.command_line.cli import main
 from prunemodels.example import X_test, X_train, X_valid, costs, forest, problem, y_test, y_train, y_valid
-from prunemodels.report_page.boosted import gather_boosted
 from prunemodels.report_page.cascade import gather_cascade
-from prunemodels.report_page.facts import gather
+from prunemodels.report_page.facts import gather, gather_boosted
 from prunemodels.statements.mean_bounds import MeanInterval, effective_rows
 
 Rows = tuple[pd.DataFrame, pd.Series, Any]

@@ -32,7 +32,7 @@ from solvers.path.params import PathParams
 from solvers.price_sharing import price_sharing
 from solvers.price_sharing.params import SharingParams
 from solvers.primal_dual import primal_dual
-from solvers.programs.engines import LINEAR_ENGINES
+from solvers.programs.rounding import LINEAR_ENGINES
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.cases import OPTIMA, PRESENT, instance, lambdas, path_by_parts

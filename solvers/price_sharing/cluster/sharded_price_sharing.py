@@ -32,11 +32,10 @@ from solvers.price_sharing.cluster.row_shard import RowShard
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
 from solvers.price_sharing.loop import StopRule, interruption_explained, run_to_goal
-from solvers.price_sharing.memory import warn_if_undecided
 from solvers.price_sharing.params import ClusterParams, SharingParams
 from solvers.price_sharing.rows import Scores
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.solve import stats_of
+from solvers.price_sharing.solve import stats_of, warn_if_undecided
 
 
 @dataclass(frozen=True, eq=False)

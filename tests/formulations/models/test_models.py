@@ -19,7 +19,7 @@ from formulations.programs.formulation import BY_NAME
 from formulations.programs.limit_rows import limit_rows
 from formulations.programs.matrix import MATRICES
 from solvers.brute_force import all_prunings
-from solvers.programs.engines import highs
+from solvers.programs.highs import highs
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, unreached

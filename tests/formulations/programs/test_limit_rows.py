@@ -22,7 +22,7 @@ from formulations.programs.matrix import MATRICES
 from formulations.programs.program_text import read_program
 from prunemodels.models.costs import items_from_table
 from solvers.brute_force import all_prunings
-from solvers.programs.engines import highs
+from solvers.programs.highs import highs
 from solvers.within.params import WithinParams
 from solvers.within.relaxation import LagrangianOracle
 from tests.instances import random_problem

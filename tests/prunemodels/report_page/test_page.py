@@ -16,8 +16,7 @@ import prunemodels as pm
 from prunemodels.evaluation.held_out import hold_out
 from prunemodels.other_libraries import BoostedPath, boosted_path
 from prunemodels.report_page import report_page, write_report
-from prunemodels.report_page.boosted import gather_boosted
-from prunemodels.report_page.facts import gather
+from prunemodels.report_page.facts import gather, gather_boosted
 from prunemodels.report_page.page import DARK, LIGHT, render
 from prunemodels.statements.wording import amount
 from tests.prunemodels.models.libraries.models import L_DEEP, X2, X3, XR, Y2, Y3, YR

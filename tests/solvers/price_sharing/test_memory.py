@@ -31,16 +31,16 @@ from solvers.closures.cut import CutSeconds
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.tree_pass import forced
 from solvers.price_sharing import core as core_module
-from solvers.price_sharing import loop, memory, merged_usage, price_sharing, shares
+from solvers.price_sharing import loop, merged_usage, price_sharing, shares, solve
 from solvers.price_sharing.cluster import row_shard, sharded_price_sharing
 from solvers.price_sharing.core import solve_core
 from solvers.price_sharing.loop import cut_fits_memory, cut_in_rounds, without_progress
-from solvers.price_sharing.memory import memory_needed, memory_of_run
 from solvers.price_sharing.params import ClusterParams, SharingParams
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.rows import LocalRows, closure_value
 from solvers.price_sharing.run import Run, best_level
 from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing, paid_at
+from solvers.price_sharing.solve import memory_needed, memory_of_run
 from tests.instances import random_problem, with_usage
 from tests.loops import looped
 from tests.solvers.cases import instance, leaves_only
@@ -97,13 +97,13 @@ def test_on_disk_only_rows_and_nodes_are_counted(tmp_path: Path) -> None:
 def test_too_little_memory_is_said_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it will not fit a run warns with both figures, and try all the same; where nobody knows they do not."""
     problem = instance("iris")
-    monkeypatch.setattr(memory, "memory_free", lambda: memory_of_run(problem) - 1)
+    monkeypatch.setattr(solve, "memory_free", lambda: memory_of_run(problem) - 1)
     with pytest.warns(RuntimeWarning, match=r"needs 0 MB for PruningProblem.*, 0 MB are free.*fewer cost rows") as told:
         found = pm.engines.price_sharing(problem, 0.01)
     assert found.relative_gap == 0
     assert told[0].filename == __file__
     for enough in (memory_of_run(problem), None):
-        monkeypatch.setattr(memory, "memory_free", lambda enough=enough: enough)
+        monkeypatch.setattr(solve, "memory_free", lambda enough=enough: enough)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             price_sharing(problem, 0.01)

@@ -18,9 +18,11 @@ from scipy.optimize import linprog
 
 from formulations import InvalidInputError, SolverFailedError, StopReason
 from formulations.programs.linear_program import Block, LinearProgram, Names
-from solvers.programs.engines import LINEAR_ENGINES, highs, pdlp
-from solvers.programs.engines.answer import exponent_of, scaled, unscaled
+from solvers.programs.answer import exponent_of, scaled, unscaled
+from solvers.programs.highs import highs
 from solvers.programs.linear_program import linear_program
+from solvers.programs.or_tools import pdlp
+from solvers.programs.rounding import LINEAR_ENGINES
 from solvers.programs.stoppable import interruptible
 from tests.instances import Node, problem_of
 from tests.loops import looped
@@ -305,7 +307,7 @@ def test_bad_options_are_refused() -> None:
 @pytest.mark.parametrize(("name", "integer"), [*((name, False) for name in LINEAR_ENGINES), ("highs", True)])
 def test_ctrl_c_ends_a_solve(name: str, integer: bool) -> None:
     """Ctrl-C after 2 s of a solve of more than 10 s ends it, and the process with it, within 5 s by InterruptedSolveError."""
-    engines, home = "from solvers.programs.engines import LINEAR_ENGINES", "from tests.solvers.programs.test_engines import big"
+    engines, home = "from solvers.programs.rounding import LINEAR_ENGINES", "from tests.solvers.programs.test_engines import big"
     whole = "import dataclasses; lp = dataclasses.replace(lp, integer=lp.cost > -1)" * integer
     ends_by_ctrl_c(f"{engines}; {home}; lp = big(900)\n{whole}", f"LINEAR_ENGINES[{name!r}](lp)", after=2, within=5)
 
@@ -334,7 +336,8 @@ def test_scaling_moves_exponents_only(seed: int) -> None:
 def test_native_libraries_are_imported_when_called() -> None:
     """Importing the engines loads neither highspy nor OR-Tools' linear solvers."""
     code = (
-        "import sys, formulations; before = set(sys.modules); import solvers.programs.engines, formulations.programs.files; "
+        "import sys, formulations; before = set(sys.modules); "
+        "import solvers.programs.highs, solvers.programs.or_tools, formulations.programs.files; "
         "print([m for m in set(sys.modules) - before if m.startswith(('highspy', 'ortools.linear', 'ortools.pdlp'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

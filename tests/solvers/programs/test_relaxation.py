@@ -29,9 +29,9 @@ from prunemodels.example import problem as example
 from solvers import solve_model, solve_relaxation
 from solvers.brute_force import all_prunings
 from solvers.programs.build import build
-from solvers.programs.engines import LINEAR_ENGINES, highs
+from solvers.programs.highs import highs
 from solvers.programs.linear_program import irreducible
-from solvers.programs.rounding import relaxation_bound
+from solvers.programs.rounding import LINEAR_ENGINES, relaxation_bound
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import CASES, instance, stump

@@ -34,7 +34,7 @@ from solvers.price_sharing import price_sharing
 from solvers.price_sharing.run import Run
 from solvers.primal_dual import algorithm, primal_dual
 from solvers.programs import stoppable
-from solvers.programs.engines import highs
+from solvers.programs.highs import highs
 from solvers.programs.stoppable import PARAMS
 from solvers.within import BUDGET_SOLVERS, by_path, solve_lp1
 from tests.instances import random_grid

@@ -23,7 +23,7 @@ from prunemodels.models.boosting.boosted_pruning import BoostedPruning
 from prunemodels.models.libraries.lightgbm_models import ModelText
 from prunemodels.models.libraries.reading import read_model, write_model
 from prunemodels.report_page import report_page
-from prunemodels.report_page.boosted import gather_boosted
+from prunemodels.report_page.facts import gather_boosted
 from tests.loops import looped
 from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
 from tests.prunemodels.models.libraries.models import ALL, library_margins, margins_by_walking, model_of, some_pruning
