@@ -104,18 +104,14 @@ def test_models_that_average_no_trees_are_refused(model):
         pm.read_forest(model)
 
 
-def test_survival_forests_are_refused_with_what_to_do_instead():
-    """scikit-survival's classes, which need not be installed, are refused by name."""
+def test_survival_forests_and_other_libraries_are_refused_with_what_to_do_instead():
+    """scikit-survival's classes, which need not be installed, and XGBoost's, with the name of what takes them."""
     with pytest.raises(pm.errors.UnsupportedModelError, match=r"RandomSurvivalForest cannot be pruned.*RandomForestRegressor"):
         pm.prune_forest(type("RandomSurvivalForest", (), {})(), rows(), budget=1)
-
-
-@pytest.mark.parametrize("kind", ["XGBRFClassifier", "XGBClassifier"])
-def test_other_libraries_have_a_way_of_their_own(kind):
-    """XGBoost's and LightGBM's models are refused with the name of what takes them."""
     xgboost = pytest.importorskip("xgboost")
-    with pytest.raises(pm.errors.UnsupportedModelError, match=f"{kind} cannot be pruned.*problem_from_model"):
-        pm.read_forest(getattr(xgboost, kind)())
+    for kind in ("XGBRFClassifier", "XGBClassifier"):
+        with pytest.raises(pm.errors.UnsupportedModelError, match=f"{kind} cannot be pruned.*problem_from_model"):
+            pm.read_forest(getattr(xgboost, kind)())
 
 
 def test_unfitted_forests_and_bags_of_other_models_are_refused():

@@ -238,11 +238,8 @@ def test_two_examples_by_hand() -> None:
     assert staged_costs(ensemble, ROWS, ITEMS, sample_weight=[3, 1]).tolist() == [3.5, 11, 1086]
     assert staged_costs(ensemble, ROWS, ITEMS, stage=[1, 0, 1]).tolist() == [10, 1061]
     assert staged_costs(ensemble, ROWS, ITEMS, stage=[1, 3, 1]).tolist() == [0, 1056, 1056, 1061]  # nothing in 0 and in 2
-
-
-def test_evaluation_by_hand() -> None:
-    """Example 0 passes two splits on feature 0, one on 1, one on 2; example 1 two on 0 and two on 1."""
-    ensemble, split_prices = three_trees(), [0.5, 0.25, 4]
+    # example 0 passes two splits on feature 0, one on 1, one on 2; example 1 two on 0 and two on 1
+    split_prices = [0.5, 0.25, 4]
     assert example_costs(ensemble, ROWS, 0, evaluation_cost=split_prices).tolist() == [1 + 0.25 + 4, 1 + 0.5]
     staged = staged_costs(ensemble, ROWS, 0, evaluation_cost=split_prices, sample_weight=[1, 3])
     assert staged.tolist() == pytest.approx([(0.5 + 3 * 0.75) / 4, (0.75 + 3 * 1) / 4, (5.25 + 3 * 1.5) / 4])
