@@ -14,8 +14,8 @@ from benchmarks.papers.data import Parts, parts
 from benchmarks.papers.experiment import Row, Unit, Value
 from benchmarks.papers.protocols import PROTOCOLS, Grown, grown
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
-from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path, early_stopping_path
-from prunemodels.rivals.baselines.tree_by_tree import greedy_feature_path, individual_path
+from prunemodels.rivals.cost_complexity import cost_complexity_path, early_stopping_path
+from prunemodels.rivals.tree_by_tree import greedy_feature_path, individual_path
 
 OPTIMAL, WITHIN = "BudgetPrune", "BudgetPrune, between breakpoints"
 CCP, GREEDY, INDIVIDUAL = "CCP", "GreedyPrune", "individual"

@@ -22,7 +22,7 @@ from prunemodels.on_demand import from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from prunemodels.other_libraries import boosted_path
 from prunemodels.points import falling_hull, furthest_corner
-from prunemodels.rivals.baselines import individual_path
+from prunemodels.rivals.tree_by_tree import individual_path
 from tests.prunemodels.cascade_cases import ITEMS, KINDS, Kind, case, middle
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.models.libraries.models import X2, Y2

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 import prunemodels as pm
 from formulations import PruningProblem
 from prunemodels.models.forests.problems import pruning_from_forest
-from prunemodels.rivals.baselines.cost_complexity import (
+from prunemodels.rivals.cost_complexity import (
     cost_complexity_path,
     early_stopping_path,
     less,

@@ -18,8 +18,9 @@ from formulations import CostItems, InterruptedSolveError, PruningProblem
 from formulations.answers.nested_prunings import PruningSequence
 from formulations.answers.pruning import Pruning
 from prunemodels.models.removal_effects import RemovalEffects, units_of
-from prunemodels.rivals.baselines import cost_complexity_path, early_stopping_path, tree_by_tree
-from prunemodels.rivals.baselines.tree_by_tree import greedy_feature_path, individual_path
+from prunemodels.rivals import tree_by_tree
+from prunemodels.rivals.cost_complexity import cost_complexity_path, early_stopping_path
+from prunemodels.rivals.tree_by_tree import greedy_feature_path, individual_path
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
 from tests.prunemodels.rivals.baselines.cases import cost_of, hand_forest, keeps, same_rows

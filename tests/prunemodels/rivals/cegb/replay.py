@@ -16,7 +16,7 @@ from prunemodels.models.trees import counterparts
 from prunemodels.other_libraries import ModelForest
 from prunemodels.rivals.boosted_learner import Prices, settings_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
-from prunemodels.rivals.cegb.own_engine import Settings, boost
+from prunemodels.rivals.cegb_engine import Settings, boost
 from tests.instances import way
 
 

@@ -14,9 +14,8 @@ from formulations import CostItems
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import leaves_of
 from prunemodels.rivals.boosted_learner import Prices, settings_of
-from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
-from prunemodels.rivals.cegb.estimators import MOST_PAIRS, penalties
-from prunemodels.rivals.cegb.own_engine import Settings
+from prunemodels.rivals.cegb import MOST_PAIRS, CEGBClassifier, CEGBRegressor, penalties
+from prunemodels.rivals.cegb_engine import Settings
 from tests.prunemodels.rivals.cegb.replay import replay_of
 
 X, Y = make_regression(300, 5, n_informative=4, noise=5.0, random_state=0)

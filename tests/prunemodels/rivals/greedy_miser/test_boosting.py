@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 from formulations.instance.cost_items import CostItems
 from prunemodels.rivals.boosted_learner import ModelItems, settings_of
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
-from prunemodels.rivals.greedy_miser.growth import GrownTree, Settings, grow_tree
+from prunemodels.rivals.greedy_miser_growth import GrownTree, Settings, grow_tree
 from prunemodels.rivals.histograms import BinnedRows, Binning
 
 RNG = np.random.default_rng(0)

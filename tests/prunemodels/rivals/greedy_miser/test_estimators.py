@@ -40,7 +40,7 @@ def test_sparse_rows_are_read_as_dense_ones() -> None:
 
 def test_an_interrupted_fit_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in a stage: the model is not fitted, or still the one it was."""
-    from prunemodels.rivals.greedy_miser import growth
+    from prunemodels.rivals import greedy_miser_growth as growth
 
     model = GreedyMiserRegressor(n_estimators=2).fit(X, Y)
     before = model.predict(X)

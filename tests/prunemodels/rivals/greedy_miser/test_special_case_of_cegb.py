@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
+from prunemodels.rivals import greedy_miser_growth as growth
 from prunemodels.rivals.boosted_learner import ModelItems
 from prunemodels.rivals.cegb import CEGBRegressor
-from prunemodels.rivals.greedy_miser import GreedyMiserRegressor, growth
+from prunemodels.rivals.greedy_miser import GreedyMiserRegressor
 from tests.loops import looped
 
 PRICES = [1, 2, 3, 4, 5]

@@ -48,7 +48,7 @@ from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.models.losses import SQUARED_ERROR, classification_loss
 from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins, Prices
-from prunemodels.rivals.cegb.own_engine import Engine, Growth, Settings, boost
+from prunemodels.rivals.cegb_engine import Engine, Growth, Settings, boost
 from prunemodels.rivals.histograms import TrainingRows
 
 
@@ -154,7 +154,7 @@ class CEGBClassifier(BoostedClassification, CostEfficientBoosting):
         prices for growing the trees, if they differ from those that are paid (CEGB17, Figure 3a). Default: `costs`.
     engine
         ``"lightgbm"``: LightGBM with its own penalties; it takes a price for each feature and one evaluation cost. Prices that it
-        cannot express or gets wrong are refused, see `prunemodels.rivals.cegb.estimators`, and so are unequal weights where
+        cannot express or gets wrong are refused, see `prunemodels.rivals.cegb`, and so are unequal weights where
         there is a price to pay. ``"own"``: this package's engine, on one core, which takes all prices and weights.
     n_estimators
         rounds; fewer are made once no split is worth its price. A round has one tree, or one for each of more than two classes.
