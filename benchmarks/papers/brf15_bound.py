@@ -91,7 +91,8 @@ def solved(n: int, seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def run(unit: Unit) -> list[Row]:
-    from prunemodels.rivals.budget_rf import BudgetRFClassifier, impurity
+    from prunemodels.rivals.budget_rf import BudgetRFClassifier
+    from prunemodels.rivals.stumps import impurity
 
     n = int(str(unit.setting["examples"]))
     kind = METHODS[unit.method]

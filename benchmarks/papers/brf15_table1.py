@@ -55,7 +55,7 @@ def units(scope: Scope) -> list[Unit]:
 def run(unit: Unit) -> list[Row]:
     from prunemodels.models.costs import staged_costs
     from prunemodels.models.forests.reading import read_forest
-    from prunemodels.rivals.budget_rf.classifier import staged_shares
+    from prunemodels.rivals.budget_rf import staged_shares
 
     protocol = brf15.changed(unit.setting)
     # of absent data this fails, and says where the files belong

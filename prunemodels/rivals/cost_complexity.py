@@ -49,7 +49,7 @@ from formulations.instance.cost_sample import real_array
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from prunemodels.models.forests.reading import read_forest, tree_views
-from prunemodels.rivals.budget_rf.stumps import impurity
+from prunemodels.rivals.stumps import impurity
 
 Criterion = Literal["stored", "entropy", "gini", "pairs"]
 
@@ -61,7 +61,7 @@ def node_impurities(
 ) -> Floats:
     """The impurity of every node, shape (n,).
 
-    Entropy, Gini and Pairs are (6), (7) and (5) of `prunemodels.rivals.budget_rf.stumps`, where each pair of classes counts once;
+    Entropy, Gini and Pairs are (6), (7) and (5) of `prunemodels.rivals.stumps`, where each pair of classes counts once;
     BRF15 may mean twice. "stored" is what scikit-learn's trees store, by the criterion and weights that they were grown with.
     Arguments are those of `early_stopping_path`, the forest is not needed for entropy and Gini.
     """

@@ -20,7 +20,7 @@ from benchmarks.frontier.problem import Problem
 from prunemodels.models.costs import staged_costs
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.rivals.budget_rf import BudgetRFClassifier
-from prunemodels.rivals.budget_rf.stumps import Impurity
+from prunemodels.rivals.stumps import Impurity
 
 TREES = 40
 LEAF_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)  # rungs of the least number of rows in a leaf

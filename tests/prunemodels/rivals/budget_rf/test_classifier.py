@@ -16,8 +16,8 @@ from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.forests.error_samples import InBag, OutOfBag
 from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
 from prunemodels.models.forests.reading import ReadForest
-from prunemodels.rivals.budget_rf import BudgetRFClassifier, impurity
-from prunemodels.rivals.budget_rf.stumps import MEASURES, _impurity, _n_stumps
+from prunemodels.rivals.budget_rf import BudgetRFClassifier
+from prunemodels.rivals.stumps import MEASURES, _impurity, _n_stumps, impurity
 from solvers import pruning_path
 
 CANCER = load_breast_cancer()

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from formulations.instance.cost_items import CostItems
-from prunemodels.rivals.budget_rf import BudgetRFClassifier, impurity
-from prunemodels.rivals.budget_rf.greedy_tree import TrainingTable
-from prunemodels.rivals.budget_rf.stumps import _best_place, growing_options
+from prunemodels.rivals.budget_rf import BudgetRFClassifier
+from prunemodels.rivals.greedy_tree import TrainingTable
+from prunemodels.rivals.stumps import _best_place, growing_options, impurity
 
 
 def one_tree(X: Any, y: Any, **parameters: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prunemodels.rivals.cstc.global_loss import LearnerPrices
-from prunemodels.rivals.cstc.training import (
+from prunemodels.rivals.cstc_loss import LearnerPrices
+from prunemodels.rivals.cstc_training import (
     ClassifierTree,
     LearnerOutputs,
     cheapest_of_best,

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import approx_fprime
 
-from prunemodels.rivals.cstc.global_loss import (
+from prunemodels.rivals.cstc_loss import (
     GlobalLoss,
     LearnerPrices,
     Weights,
@@ -19,7 +19,7 @@ from prunemodels.rivals.cstc.global_loss import (
     reach,
     upper_chance,
 )
-from prunemodels.rivals.cstc.training import (
+from prunemodels.rivals.cstc_training import (
     ClassifierTree,
     NormalEquations,
     dividing_threshold,

@@ -33,8 +33,8 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, exact
 from prunemodels.models.costs import Costs, column_prices
 from prunemodels.models.labelled_samples import Sample, split
-from prunemodels.rivals.cstc.global_loss import PARAMS, GlobalLoss, LearnerPrices
-from prunemodels.rivals.cstc.training import (
+from prunemodels.rivals.cstc_loss import PARAMS, GlobalLoss, LearnerPrices
+from prunemodels.rivals.cstc_training import (
     ClassifierTree,
     LearnerOutputs,
     cheapest_of_best,

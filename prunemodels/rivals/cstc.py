@@ -1,8 +1,8 @@
-"""Cost-sensitive tree of classifiers (CSTC13), for regression and classes."""
+"""Trees of linear classifiers, CSTC (Xu, Kusner, Weinberger, Chen 2013), for regression and classes."""
 
 from __future__ import annotations
 
-from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifiers, TreeRegression
+from prunemodels.rivals.cstc_estimator import TreeClassification, TreeOfClassifiers, TreeRegression
 
 
 class CSTCRegressor(TreeRegression, TreeOfClassifiers):
@@ -16,7 +16,7 @@ class CSTCRegressor(TreeRegression, TreeOfClassifiers):
     From the paper: weak learners and their costs (section 3), tree, soft traversal, loss and relaxation (4.1), initialisation top
     to bottom, cyclic optimisation with auxiliary variables, pruning, fine-tuning (4.2). Ours: intercepts, labels scaled to
     variance 1, `sharpness` and its schedule, several starts and their first thresholds, `zero_tol`, L-BFGS in place of conjugate
-    gradients, and what `prunemodels.rivals.cstc.training` names.
+    gradients, and what `prunemodels.rivals.cstc_training` names.
 
     Parameters
     ----------
@@ -38,10 +38,10 @@ class CSTCRegressor(TreeRegression, TreeOfClassifiers):
     n_init
         number of starts. The first goes through all stages of `sharpness`, the next one leaves out the first stage, and so on;
         those after these draw the parts in which nodes first divide their examples. With validation examples the start is kept
-        whose finished tree is the cheapest of those that err least there, see `prunemodels.rivals.cstc.training`; else that of
+        whose finished tree is the cheapest of those that err least there, see `prunemodels.rivals.cstc_training`; else that of
         the least loss (5) along hard paths.
     zero_tol
-        weights up to this size become zero, see `prunemodels.rivals.cstc.training`.
+        weights up to this size become zero, see `prunemodels.rivals.cstc_training`.
     evaluation_cost
         price of evaluating one weak learner.
     max_cycles, tol

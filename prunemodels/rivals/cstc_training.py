@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 
-from prunemodels.rivals.cstc.global_loss import (
+from prunemodels.rivals.cstc_loss import (
     PARAMS,
     GlobalLoss,
     LearnerPrices,

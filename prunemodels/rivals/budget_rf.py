@@ -1,4 +1,4 @@
-"""BudgetRF as a scikit-learn estimator.
+"""BudgetRF as a scikit-learn estimator: a forest that is grown for cheap predictions (Nan, Wang and Saligrama 2015).
 
 How the votes of a forest's trees are combined.
 
@@ -29,9 +29,9 @@ from formulations.instance.cost_items import EvaluationCost, Price, exact
 from prunemodels.models.costs import Costs, column_prices, example_costs, staged_costs
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.models.labelled_samples import Sample, named, split, weights_of
-from prunemodels.rivals.budget_rf.greedy_tree import grow_within, tree_grower
-from prunemodels.rivals.budget_rf.stumps import ForestVote, Impurity, Outcome, Splits, growing_options, split_prices
+from prunemodels.rivals.greedy_tree import grow_within, tree_grower
 from prunemodels.rivals.sklearn_trees import ClassificationTree, ensemble_of, fill_forest, forest_to_fill
+from prunemodels.rivals.stumps import ForestVote, Impurity, Outcome, Splits, growing_options, split_prices
 
 
 def staged_shares(forest: Any, rows: NDArray[np.float32], vote: ForestVote) -> Iterator[NDArray[np.float64]]:

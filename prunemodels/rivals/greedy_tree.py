@@ -28,8 +28,8 @@ from tqdm import tqdm
 from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 from prunemodels.models.labelled_samples import Sample
-from prunemodels.rivals.budget_rf.stumps import SplitPrices, SplitRule, _best_stump, _impurity, _mark_paid
 from prunemodels.rivals.sklearn_trees import ClassificationTree
+from prunemodels.rivals.stumps import SplitPrices, SplitRule, _best_stump, _impurity, _mark_paid
 
 
 class TrainingTable(NamedTuple):
