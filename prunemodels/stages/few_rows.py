@@ -3,11 +3,14 @@
 For one row these checks, and a call for each of a hundred trees, take nearly all of the time. The arithmetic here is that of
 scikit-learn, in its order, so the answers are the same bit for bit:
 
-    SimpleImputer             x  ->  the statistic, where x is missing
-    StandardScaler            x  ->  (x - mean) / scale
-    LogisticRegression        expit(x w + b), or softmax(x w + b)
-    Ridge                     x w + b
-    HistGradientBoosting*     link^-1( the sum of the trees ), see `prunemodels.models.summed_trees`
+    TableColumns                see `prunemodels.stages.table_preparation`; levels as numbers
+    SimpleImputer               x  ->  the statistic, where x is missing; where it was missing in training, a column says so
+    StandardScaler              x  ->  (x - mean) / scale
+    OneHotEncoder               level  ->  a column for each, 1 for its own
+    OrdinalEncoder              level  ->  its place, -1 where it is missing or not known
+    LogisticRegression          expit(x w + b), or softmax(x w + b)
+    Ridge                       x w + b
+    HistGradientBoosting*       link^-1( the sum of the trees ), see `prunemodels.models.summed_trees`
     ExtraTrees*, RandomForest*  the mean of the trees
 
 A model of any other type, subclasses included, or with options beside these, is asked itself.
@@ -15,13 +18,15 @@ A model of any other type, subclasses included, or with options beside these, is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import is_classifier
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -33,15 +38,18 @@ from sklearn.ensemble import (
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from prunemodels.models.forests.training_rows import VERSION
+from prunemodels.models.libraries.sklearn_models import codes_of
 from prunemodels.models.summed_trees import summed_trees
+from prunemodels.stages.table_preparation import PreparedModel, TableColumns, level_word
 
 Rows = NDArray[Any]
-"""float32 or float64, shape (rows, columns of the model)."""
+"""Shape (rows, columns of the model): float32, float64, or the cells of a table for a model that begins with TableColumns."""
 
-Step = Callable[[Rows], Rows]
+Step = Callable[[Rows], Rows | None]
+"""None: for rows that are not read here."""
 
 Answer = Callable[[Rows], Rows | None]
 """None: for rows that the model itself has to be asked for, as it may refuse them."""
@@ -53,19 +61,37 @@ SCALES_IN_TYPE_OF_ROWS = VERSION >= (1, 8)
 def quick_answer(model: Any) -> Answer | None:
     """From rows to what the fitted `model` predicts, probabilities or numbers; None where its kind is not known here."""
     *before, last = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    steps = [_STEPS.get(type(step), _unknown)(step) for step in before]
-    answer = _MODELS.get(type(last), _unknown)(last)
-    if answer is None or any(step is None for step in steps):
+    of_table = type(model) is PreparedModel
+    if not of_table and any(type(step) in _OF_TABLES for step in before):
+        return None  # a user's own encoders may read words
+    prepare, answer = _in_turn(before), _MODELS.get(type(last), _unknown)(last)
+    if answer is None or prepare is None:
         return None
-    known = [step for step in steps if step is not None]
-    takes_any = not steps and type(last) in BOOSTED
+    types = (object,) if of_table else (np.float32, np.float64)
+    takes_any = type(last) in BOOSTED and all(type(step) is TableColumns for step in before)
 
-    def asked(rows: Rows) -> Rows | None:
-        for step in known:
-            rows = step(rows)
-        return answer(rows) if takes_any or np.isfinite(rows).all() else None
+    def asked(given: Rows) -> Rows | None:
+        rows = prepare(given) if given.dtype in types else None
+        return answer(rows) if rows is not None and (takes_any or np.isfinite(rows).all()) else None
 
     return asked
+
+
+def _step(step: Any) -> Step | None:
+    return _in_turn([inner for _, inner in step.steps]) if type(step) is Pipeline else _STEPS.get(type(step), _unknown)(step)
+
+
+def _in_turn(steps: Sequence[Any]) -> Step | None:
+    found = [_step(step) for step in steps]
+    known = [step for step in found if step is not None]
+
+    def asked(rows: Rows) -> Rows | None:
+        made: Rows | None = rows
+        for step in known:
+            made = None if made is None else step(made)
+        return made
+
+    return asked if len(known) == len(found) else None
 
 
 def _unknown(model: Any) -> None:
@@ -73,14 +99,14 @@ def _unknown(model: Any) -> None:
 
 
 def _imputer(imputer: Any) -> Step | None:
-    fill = imputer.statistics_
-    whole = not imputer.add_indicator and fill.dtype.kind == "f" and not np.isnan(fill).any()
-    if not whole or not np.isnan(imputer.missing_values):
+    fill, indicated = imputer.statistics_, imputer.indicator_.features_ if imputer.add_indicator else None
+    if fill.dtype.kind != "f" or np.isnan(fill).any() or not np.isnan(imputer.missing_values):
         return None
 
     def asked(rows: Rows) -> Rows:
         missing = np.isnan(rows)
-        return np.where(missing, fill.astype(rows.dtype), rows) if missing.any() else rows
+        filled = np.where(missing, fill.astype(rows.dtype), rows) if missing.any() else rows
+        return filled if indicated is None else np.hstack([filled, missing[:, indicated]])
 
     return asked
 
@@ -129,15 +155,87 @@ def _ridge(model: Any) -> Step | None:
 
 
 def _boosted(model: Any) -> Step | None:
-    if getattr(model, "is_categorical_", None) is not None or model.loss not in ("log_loss", "squared_error"):
+    if model.loss not in ("log_loss", "squared_error"):
         return None
-    trees, numbers = summed_trees(model), not is_classifier(model)
+    trees, numbers, codes = summed_trees(model), not is_classifier(model), codes_of(model)
+    categories = {} if codes is None else codes.placed()
+    if any(np.asarray(known).dtype.kind not in "fiu" for known in categories.values()):
+        return None
+    places = {f: _places(known) for f, known in categories.items()}
 
     def asked(rows: Rows) -> Rows:
-        margins = trees.margins(np.ascontiguousarray(rows, dtype=np.float64))
+        doubles = np.array(rows, dtype=np.float64, order="C")
+        for f, place in places.items():
+            doubles[:, f] = [place.get(code, np.nan) for code in doubles[:, f].tolist()]
+        margins = trees.margins(doubles)
         if numbers:
             return margins[:, 0]
         return _two(margins[:, 0]) if margins.shape[1] == 1 else _softmax(np.asfortranarray(margins))
+
+    return asked
+
+
+def _places(categories: Iterable[Any]) -> dict[float, int]:
+    """The place of each category but that of missing values, by its number."""
+    return {float(code): k for k, code in enumerate(categories) if code == code}
+
+
+def _table(columns: Any) -> Step:
+    places = [{level: k for k, level in enumerate(levels)} for levels in columns.levels_]
+    others = [len(levels) if rare else np.nan for levels, rare in zip(columns.levels_, columns.rare_, strict=True)]
+    kinds = columns.kinds_
+
+    def asked(cells: Rows) -> Rows | None:
+        rows = np.zeros(cells.shape)
+        for f, kind in enumerate(kinds):
+            first: dict[Any, Any] = {}  # of 1, 1.0 and True the first stands for all, as in `level_words`
+            for i, value in enumerate(cells[:, f].tolist()):
+                if kind == "empty":
+                    continue
+                if value is None or value is pd.NA or value is pd.NaT or value != value:
+                    rows[i, f] = np.nan
+                elif kind == "category":
+                    rows[i, f] = places[f].get(level_word(first.setdefault(value, value)), others[f])
+                elif type(value) in (float, int):
+                    rows[i, f] = value
+                else:
+                    return None  # a date, or a word that may be a number
+        return rows
+
+    return asked
+
+
+def _one_hot(encoder: Any) -> Step:
+    categories = [np.asarray(known, dtype=np.float64) for known in encoder.categories_]
+
+    def asked(rows: Rows) -> Rows:
+        same = [(rows[:, [f]] == known) | (np.isnan(rows[:, [f]]) & np.isnan(known)) for f, known in enumerate(categories)]
+        return np.hstack(same).astype(np.float64)
+
+    return asked
+
+
+def _ordinal(encoder: Any) -> Step:
+    places = [_places(known) for known in encoder.categories_]
+
+    def asked(rows: Rows) -> Rows:
+        found = [[place.get(code, -1) for code in rows[:, f].tolist()] for f, place in enumerate(places)]
+        return np.array(found, dtype=np.float64).T
+
+    return asked
+
+
+def _by_columns(transformer: Any) -> Step | None:
+    """A ColumnTransformer whose parts read some columns each; what no part reads is dropped."""
+    names = list(transformer.feature_names_in_)
+    parts = [(part, [names.index(c) for c in own]) for _, part, own in transformer.transformers_ if len(own) and part != "drop"]
+    known = [step for part, _ in parts if (step := _step(part)) is not None]
+    if len(known) < len(parts):
+        return None
+
+    def asked(rows: Rows) -> Rows | None:
+        found = [made for step, (_, own) in zip(known, parts, strict=True) if (made := step(rows[:, own])) is not None]
+        return np.hstack(found) if len(found) == len(known) else None
 
     return asked
 
@@ -158,7 +256,14 @@ def _forest(forest: Any) -> Answer | None:
 
 BOOSTED = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 
-_STEPS: dict[type, Callable[[Any], Step | None]] = {SimpleImputer: _imputer, StandardScaler: _scaler}
+_OF_TABLES: dict[type, Callable[[Any], Step | None]] = {
+    TableColumns: _table,
+    ColumnTransformer: _by_columns,
+    OneHotEncoder: _one_hot,
+    OrdinalEncoder: _ordinal,
+}
+
+_STEPS: dict[type, Callable[[Any], Step | None]] = {SimpleImputer: _imputer, StandardScaler: _scaler, **_OF_TABLES}
 
 _MODELS: dict[type, Callable[[Any], Answer | None]] = {
     LogisticRegression: _logistic,

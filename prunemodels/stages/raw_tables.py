@@ -155,8 +155,10 @@ def with_types(table: pd.DataFrame, types: Sequence[str], columns: Collection[in
 
     `columns`: the places of the columns to convert; None: all.
     """
-    found = table.copy(deep=False)
+    found, dtypes = table.copy(deep=False), table.dtypes.tolist()
     for f in range(len(types)) if columns is None else columns:
+        if dtypes[f].kind != "O" and _name_of(dtypes[f]) == types[f]:
+            continue
         column = table.iloc[:, f]
         if _type_of(column) != types[f]:
             found.isetitem(f, _converted(column, types[f]).array)
@@ -165,9 +167,13 @@ def with_types(table: pd.DataFrame, types: Sequence[str], columns: Collection[in
 
 def _type_of(column: pd.Series[Any]) -> str:
     if column.dtype != object:
-        return "category" if isinstance(column.dtype, pd.CategoricalDtype) else str(column.dtype)
+        return _name_of(column.dtype)
     missing = column[column.isna()]
     return f"object{NONE}" if len(missing) and all(value is None for value in missing) else "object"
+
+
+def _name_of(dtype: Any) -> str:
+    return "category" if isinstance(dtype, pd.CategoricalDtype) else str(dtype)
 
 
 def _converted(column: pd.Series[Any], kind: str) -> pd.Series[Any]:

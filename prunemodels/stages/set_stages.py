@@ -185,8 +185,7 @@ class SetStages:
         if answer is None or table != self._named:
             return None
         rows = X.to_numpy() if table else X
-        numbers = isinstance(rows, np.ndarray) and rows.dtype in (np.float32, np.float64)
-        return answer(rows[:, self.features[s]]) if numbers else None
+        return answer(rows[:, self.features[s]]) if isinstance(rows, np.ndarray) else None
 
     @cached_property
     def _prepared(self) -> dict[int, Answer | None]:

@@ -298,11 +298,12 @@ def _as_table(X: Any) -> pd.DataFrame:
 def level_words(column: pd.Series[Any]) -> NDArray[Any]:
     """The level of each row as a word, None where it is missing."""
     codes, values = pd.factorize(column.astype(object))
-    names = np.array([_word(value) for value in values] + [None], dtype=object)
+    names = np.array([level_word(value) for value in values] + [None], dtype=object)
     return np.asarray(names[codes])
 
 
-def _word(value: Any) -> str:
+def level_word(value: Any) -> str:
+    """The level of a value."""
     whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
     return str(int(value)) if whole else str(value)
 

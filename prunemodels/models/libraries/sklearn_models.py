@@ -146,7 +146,7 @@ def read_hist_gradient_boosting(model: Any) -> ModelForest:
         link=link,
         source=model,
         second="margin > 0",
-        codes=None if _columns(model)[1] is None else _codes(model),
+        codes=codes_of(model),
     )
 
 
@@ -184,8 +184,10 @@ def _members(bits: NDArray[np.uint32]) -> frozenset[int]:
     return frozenset(32 * k + j for k, word in enumerate(bits.tolist()) for j in range(32) if word >> j & 1)
 
 
-def _codes(model: Any) -> UserColumns:
-    """The categories of each column that has them, as the model's own encoder numbers them."""
+def codes_of(model: Any) -> UserColumns | None:
+    """The categories of each column that has them, as the model's own encoder numbers them; None without such columns."""
+    if getattr(model, "is_categorical_", None) is None:
+        return None
     categories = model._preprocessor.named_transformers_["encoder"].categories_
     columns = np.flatnonzero(model.is_categorical_)
     named = {int(f): tuple(found.tolist()) for f, found in zip(columns, categories, strict=True)}

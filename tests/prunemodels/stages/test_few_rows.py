@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.stages.few_rows import quick_answer
 from prunemodels.stages.set_stages import BlendedStage, Constant, SetStages, predictions_of
@@ -78,6 +79,73 @@ def test_few_rows_are_answered_as_by_the_model_bit_for_bit(form: str, n_classes:
             some = asked.iloc[:, COLUMNS] if form == "table" else asked[:, COLUMNS]
             assert stages._of_few(s, asked) is not None
             assert (stages.output(s, asked).value == predictions_of(model, some, classes)).all()
+
+
+def cells(with_dates: bool) -> pd.DataFrame:
+    """A table of numbers, gaps, words, rare and missing ones, truth values, categories, and a column without any value."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=N)
+    words = np.array(["red", "blue", "green", None, "once"], dtype=object)[rng.choice(5, N, p=[0.4, 0.3, 0.15, 0.12, 0.03])]
+    found = pd.DataFrame({
+        "x": np.where(rng.random(N) < 0.2, np.nan, x),
+        "count": rng.integers(0, 9, N),
+        "word": words,
+        "sure": x > rng.normal(size=N),
+        "kind": pd.Categorical(rng.choice([1, 2, 30], N)),
+        "nothing": np.full(N, np.nan),
+    })  # fmt: skip
+    return found.assign(day=pd.date_range("2020-01-01", periods=N)) if with_dates else found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_cells_of_a_table_are_read_as_by_the_steps_of_the_model(n_classes: int) -> None:
+    """Each prepared kind of model, on the training rows, and on words, gaps and truth values that training did not have."""
+    table = cells(False)
+    y = labels(np.column_stack([table["x"], table["count"] / 4, table["sure"], table["kind"].astype(float)]), n_classes)
+    asked = table.iloc[:40].assign(word=["new", None, np.nan, "red"] * 10)
+    asked["count"] = asked["count"].astype(object).where(np.arange(40) % 5 > 0, None)
+    classes, items, read = None if n_classes == 0 else np.arange(n_classes), CostItems.plain([1] * 6), 0
+    for columns in (np.arange(6), np.array([2]), np.array([0, 1]), np.array([2, 3])):
+        for model in stage_models(N, classifier=n_classes > 0, numeric=False):
+            some = clone(model)
+            some[-1].set_params(**{k: 4 for k in ("max_leaf_nodes", "n_estimators") if k in some[-1].get_params()})
+            stages = SetStages((some.fit(table.iloc[:, columns], y),), (columns,), items, classes)
+            for rows in (*(asked[i : i + 1] for i in range(4)), asked[8:24], table[:1]):
+                assert stages._of_few(0, rows) is not None
+                assert (stages.output(0, rows).value == predictions_of(some, rows.iloc[:, columns], classes)).all()
+                read += 1
+    assert read == 4 * 6 * 4
+
+
+def test_cells_that_are_not_plain_are_read_by_the_steps_of_the_model() -> None:
+    """Dates, words in a column of numbers, and truth values there: the steps convert or refuse them."""
+    table = cells(True)
+    items, y = CostItems.plain([1] * 7), table["count"].to_numpy(dtype=np.float64)
+    model = clone(stage_models(N, classifier=False, numeric=False)[1])
+    dated = SetStages((clone(model).fit(table, y),), (np.arange(7),), items, None)
+    assert dated._of_few(0, table[:1]) is None
+    plain = SetStages((clone(model).fit(table.iloc[:, :3], y),), (np.arange(3),), items, None)
+    for value in ("7", True):
+        other = table[:1].assign(count=np.array([value], dtype=object))
+        assert plain._of_few(0, other) is None
+    with pytest.raises(InvalidInputError, match="many"):
+        plain.output(0, table[:1].assign(count=["many"]))
+
+
+def test_codes_of_categories_in_an_array_are_looked_up() -> None:
+    """Boosted trees that take a column of numbers for categories, also one that training did not have, and a missing one."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=N), rng.choice([3.0, 5.0, 9.0, 17.0], N)])
+    model = HistGradientBoostingRegressor(max_iter=9, min_samples_leaf=5, categorical_features=[1])
+    model.fit(X, (X[:, 1] % 4) + X[:, 0])
+    answer = quick_answer(model)
+    assert answer is not None
+    X[:3, 1] = [4.0, np.nan, 40.0]
+    found = answer(X)
+    assert found is not None
+    assert (found == model.predict(X)).all()
+    assert len(set(found[X[:, 0] > 1])) > 1
 
 
 class Other(LogisticRegression):  # type: ignore[misc]
