@@ -1,6 +1,6 @@
 """How long a default cascade takes to predict one row, beside LightGBM: CPU time in one thread, in one process.
 
-    python -m benchmarks.one_row [--rows N]
+    python -m benchmarks.one_row [--data NAME ...] [--rows N]
 
 Each cascade has a budget of three tenths of its columns. Rows come as an array or as a table of pandas; in *words* two columns of
 breast_cancer are words, which are categories to LightGBM. `--rows`: how many are predicted at once, beside one.
@@ -20,22 +20,23 @@ from threadpoolctl import threadpool_limits
 
 import prunemodels as pm
 from benchmarks.frontier.data import load_problem
-from benchmarks.measuring import command_line, markdown
+from benchmarks.measuring import command_line, line, markdown
 
+TABLES = ("breast_cancer", "miniboone", "covtype426k")
 CALLS, MOST_ROWS = 300, 12_000
 
 
-def tables() -> Iterator[tuple[str, Any, Any]]:
+def tables(name: str) -> Iterator[tuple[str, Any, Any]]:
     """Name, rows and labels."""
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    yield "breast_cancer, array", X.to_numpy(), y
-    yield "breast_cancer, table", X, y
-    yield "words, table", with_words(X.iloc[:, :12]), y
-    for name in ("miniboone", "covtype426k"):
+    if name == "breast_cancer":
+        X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    else:
         train = load_problem(name, 0).train
-        rows = np.asarray(train.X[:MOST_ROWS], dtype=np.float64)
-        yield f"{name}, array", rows, train.y[:MOST_ROWS]
-        yield f"{name}, table", pd.DataFrame(rows).add_prefix("x"), train.y[:MOST_ROWS]
+        X, y = pd.DataFrame(np.asarray(train.X[:MOST_ROWS], dtype=np.float64)).add_prefix("x"), train.y[:MOST_ROWS]
+    yield f"{name}, array", X.to_numpy(), y
+    yield f"{name}, table", X, y
+    if name == "breast_cancer":
+        yield "words, table", with_words(X.iloc[:, :12]), y
 
 
 def with_words(X: pd.DataFrame) -> pd.DataFrame:
@@ -54,9 +55,9 @@ def milliseconds(predict: Callable[[Any], Any], parts: list[Any]) -> float:
     return (time.process_time() - start) / len(parts) * 1e3
 
 
-def lines(n_rows: int) -> Iterator[tuple[Any, ...]]:
-    """The lines of the table."""
-    for name, X, y in tables():
+def lines(data: str, n_rows: int) -> Iterator[tuple[Any, ...]]:
+    """The lines of one table."""
+    for name, X, y in tables(data):
         cascade = pm.BudgetCascadeClassifier(costs=1, budget=0.3 * X.shape[1], random_state=0).fit(X, y)
         typed = X.astype({c: "category" for c in X if not pd.api.types.is_numeric_dtype(X[c])}) if hasattr(X, "iloc") else X
         rival = LGBMClassifier(n_jobs=1, verbose=-1).fit(typed, y)
@@ -69,10 +70,13 @@ def lines(n_rows: int) -> Iterator[tuple[Any, ...]]:
 
 def main() -> None:
     parser = command_line(__doc__)
+    parser.add_argument("--data", nargs="+", default=TABLES, metavar="NAME")
     parser.add_argument("--rows", type=int, default=10_000, metavar="N")
     given = parser.parse_args()
+    print(markdown(("table", "classes", "rows", "cascade, ms", "LightGBM, ms", "ratio"), []))
     with threadpool_limits(1):
-        print(markdown(("table", "classes", "rows", "cascade, ms", "LightGBM, ms", "ratio"), lines(given.rows)))
+        for values in (values for name in given.data for values in lines(name, given.rows)):
+            print(line(*values), flush=True)
 
 
 if __name__ == "__main__":
