@@ -14,7 +14,8 @@ The stored outputs obey three rules, which `faults` checks:
 2. Pictures are PNG of at most `COLOURS` colours and `MOST_OF_A_PICTURE` bytes,
    without metadata. The outputs of a chapter have at most `MOST_OF_A_CHAPTER` bytes.
 3. Nothing fails or warns. Texts are the same in each run, except in cells with the
-   tag `VARIES`, which print seconds or name the machine.
+   tag `VARIES`, which print seconds, name the machine, or print last digits that
+   differ between processors.
 """
 
 from __future__ import annotations
