@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -168,10 +167,3 @@ def test_what_is_held_out_costs_as_much_elsewhere() -> None:
     for budget in (1.0, 3.0, 6.0):
         at = model.at_cost(budget)
         assert at.held_out_cost_ == pytest.approx(at.prediction_cost(X[451:]).mean(), abs=0.25 * budget + 0.1)
-
-
-def data() -> tuple[pd.DataFrame, np.ndarray]:
-    """Three columns of equal price, the last of which says nearly all."""
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(600, 3)), columns=["a", "b", "c"])
-    return X, (X["c"] + 0.3 * X["a"] + 0.2 * rng.normal(size=600) > 0).to_numpy().astype(int)

@@ -18,7 +18,7 @@ from prunemodels.on_demand.answers import Answer
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.instances import Node, ensemble_of
 from tests.prunemodels.forest_kinds import rows
-from tests.prunemodels.on_demand.cases import SEEDS, Spy, forest_of, random_case, stump, votes, with_values
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, forest_of, random_case, stump, with_values
 
 THYROID = pm.CostItems.from_items(
     {"TT4": 12.41, "T4U": 9.31, "blood": 2.1, "age": 1},
@@ -124,7 +124,6 @@ def test_from_table_serves_by_label_and_by_place():
 
 
 X = pd.DataFrame([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], columns=["x0", "x1", "x2"], index=["p", "q"])
-TREES = votes(3)
 PRICES = pm.CostItems.plain([1, 2, 0])
 
 

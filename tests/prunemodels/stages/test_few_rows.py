@@ -155,12 +155,20 @@ class Other(LogisticRegression):  # type: ignore[misc]
         return np.full((len(X), 2), 0.5)
 
 
+class Doubling(StandardScaler):  # type: ignore[misc]
+    """A step that does otherwise than the one that it is made from."""
+
+    def transform(self, X: Any, copy: bool | None = None) -> Any:
+        return 2 * super().transform(X, copy)
+
+
 def test_other_models_are_asked_themselves() -> None:
     """A subclass answers for itself, and so does a model in any step that is not known or has other options."""
     X = rows(False)[:, COLUMNS]
     y = (X[:, 0] > 0).astype(int)
     for model in (
         Other(),
+        make_pipeline(Doubling(), LogisticRegression()),
         make_pipeline(StandardScaler(with_mean=False), LogisticRegression()),
         LogisticRegression(solver="newton-cg"),
     ):

@@ -116,7 +116,3 @@ def test_the_cheapest_of_the_best_is_taken() -> None:
 def own(prices: list[float], evaluation: float = 0.0) -> LearnerPrices:
     """Each column needs an item of its own."""
     return LearnerPrices(np.eye(len(prices), dtype=bool), np.array(prices), np.full(len(prices), evaluation))
-
-
-SHARED_ITEM = LearnerPrices(np.array([[True, False], [True, False], [False, True]]), np.array([5.0, 5.0]), np.zeros(3))
-PAID = own([32, 2, 1], evaluation=0.5)
