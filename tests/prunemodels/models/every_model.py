@@ -252,14 +252,14 @@ MODELS: dict[str, Told] = {
     "lightgbm, l1": Told(_model(lgb.LGBMRegressor(objective="regression_l1", **L)), HOLES, REAL),
     "lightgbm, huber": Told(_model(lgb.LGBMRegressor(objective="huber", **L)), HOLES, REAL),
     "lightgbm, quantile": Told(_model(lgb.LGBMRegressor(objective="quantile", **L)), HOLES, REAL),
-    "lightgbm, roots": Told(_model(lgb.LGBMRegressor(reg_sqrt=True, **L)), HOLES, REAL, refused="postprocessor"),
-    "lightgbm, Poisson": Told(_model(lgb.LGBMRegressor(objective="poisson", **L)), HOLES, POSITIVE, refused="exponential"),
-    "lightgbm, Tweedie": Told(_model(lgb.LGBMRegressor(objective="tweedie", **L)), HOLES, POSITIVE, refused="exponential"),
+    "lightgbm, roots": Told(_model(lgb.LGBMRegressor(reg_sqrt=True, **L)), HOLES, REAL, refused="'regression sqrt'"),
+    "lightgbm, Poisson": Told(_model(lgb.LGBMRegressor(objective="poisson", **L)), HOLES, POSITIVE, refused="'poisson'"),
+    "lightgbm, Tweedie": Told(_model(lgb.LGBMRegressor(objective="tweedie", **L)), HOLES, POSITIVE, refused="'tweedie'"),
     "lightgbm, cross entropy": Told(_light({"objective": "cross_entropy"}), HOLES, TWO),
     "lightgbm, cross entropy lambda": Told(
-        _light({"objective": "cross_entropy_lambda"}), HOLES, TWO, refused="logarithm_one_plus_exp"
+        _light({"objective": "cross_entropy_lambda"}), HOLES, TWO, refused="'cross_entropy_lambda'"
     ),
-    "lightgbm, ranks": Told(_light({"objective": "lambdarank"}, group=[60, 60, 60, 60]), HOLES, TWO, refused="kLearningToRank"),
+    "lightgbm, ranks": Told(_light({"objective": "lambdarank"}, group=[60, 60, 60, 60]), HOLES, TWO, refused="'lambdarank'"),
     "lightgbm, own objective": Told(_model(lgb.LGBMClassifier(objective=_logistic, **L)), HOLES, TWO),
     "lightgbm, own objective, numbers": Told(
         _model(lgb.LGBMRegressor(objective=lambda y, p: (p - y, np.ones_like(y)), **L)), HOLES, REAL
@@ -316,8 +316,10 @@ MODELS: dict[str, Told] = {
     "xgboost, pseudo-huber": Told(_model(xgb.XGBRegressor(objective="reg:pseudohubererror", **X)), HOLES, REAL),
     "xgboost, logarithms": Told(_model(xgb.XGBRegressor(objective="reg:squaredlogerror", **X)), HOLES, POSITIVE),
     "xgboost, shares": Told(_model(xgb.XGBRegressor(objective="reg:logistic", **X)), HOLES, TWO),
-    "xgboost, Poisson": Told(_model(xgb.XGBRegressor(objective="count:poisson", **X)), HOLES, POSITIVE, refused="exponential"),
-    "xgboost, gamma": Told(_model(xgb.XGBRegressor(objective="reg:gamma", **X)), HOLES, POSITIVE, refused="exponential"),
+    "xgboost, Poisson": Told(
+        _model(xgb.XGBRegressor(objective="count:poisson", **X)), HOLES, POSITIVE, refused="'count:poisson'"
+    ),
+    "xgboost, gamma": Told(_model(xgb.XGBRegressor(objective="reg:gamma", **X)), HOLES, POSITIVE, refused="'reg:gamma'"),
     "xgboost, hinge": Told(_model(xgb.XGBClassifier(objective="binary:hinge", **X)), HOLES, TWO, refused="hinge"),
     "xgboost, margins": Told(_model(xgb.XGBClassifier(objective="binary:logitraw", **X)), HOLES, TWO, refused="logitraw"),
     "xgboost, quantiles": Told(
