@@ -191,7 +191,7 @@ def checked_arguments(function: Callable[..., Any], named: Mapping[str, Any]) ->
 
 def argument_kinds(function: Callable[..., Any]) -> dict[str, Kind]:
     """What each argument of a function has to be, by its annotations; arguments that may be anything are left out."""
-    plain = inspect.unwrap(function)
+    plain = unchecked(function)
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = [p for p in inspect.signature(plain).parameters.values() if p.kind not in variadic]
     given = {p.name: p.annotation for p in parameters if p.annotation is not p.empty}

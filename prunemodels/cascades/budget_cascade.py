@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -183,7 +182,7 @@ class _BudgetCascade(Cascade):
                 bar.update(dropped)
 
             found = eliminate(search, self._seed, advance, start)
-        grown = [*map(partial(grow, search, found, self._allows), price_limits(items))]
+        grown = [grow(search, found, self._allows, dearest) for dearest in price_limits(items)]
         every = {s.items.tobytes(): s for s in (*found, *(s for some in grown for s in some))}
         self.item_sets_ = listed(every.values(), items)
         within = [s for s in found[::-1] if self._allows(each[s.items].sum())]

@@ -247,9 +247,7 @@ class SetSearch:
             gone = order[:1]
         else:
             tried = order[: PARAMS.n_measured]
-            rise = np.zeros(tried.size)
-            for k, m in enumerate(tried):
-                rise[k] = self._judged(self._without(kept, m)) - loss
+            rise = np.array([self._judged(self._without(kept, m)) for m in tried]) - loss
             gone = tried[[int(np.argmin(rise / self.items.price[tried]))]]
         return self._without(kept, gone)
 
