@@ -220,20 +220,24 @@ class Ensemble(Forest):
     parent: NDArray[np.int32] = field(init=False)
 
     def __post_init__(self) -> None:
+        # one entry a node
         n = len(self.left)
         for name in ("left", "right", "feature", "threshold", "missing_left", "value"):
             if len(getattr(self, name)) != n:
                 raise InvalidInputError(f"ensemble: {name} has {len(getattr(self, name))} entries, left has {n}: one a node")
+        # children stand behind their parents, in the same tree
         split = np.flatnonzero(self.left >= 0)
         ids = np.concatenate([self.left[split], self.right[split]]).astype(np.int64)
         parents = np.concatenate([split, split])
         tree = np.repeat(np.arange(self.n_trees), np.diff(self.tree_start))
         if (ids <= parents).any() or (ids >= n).any() or (tree[ids] != tree[parents]).any():
             raise InvalidInputError("ensemble: a child must stand behind its parent, in the same tree; renumber the nodes")
+        # every node but a root has one parent
         expected = np.ones(n, dtype=np.int64)
         expected[self.tree_start[:-1]] = 0
         if (np.bincount(ids, minlength=n) != expected).any():
             raise InvalidInputError("ensemble: every node but a root must have exactly one parent")
+        # splits test features that there are
         bad = split[(self.feature[split] < 0) | (self.feature[split] >= self.n_features)]
         if bad.size:
             raise InvalidInputError(
@@ -244,6 +248,7 @@ class Ensemble(Forest):
             raise InvalidInputError(
                 f"ensemble: value has shape {np.shape(self.value)}; give one fraction for each of {len(self.classes)} classes"
             )
+        # what follows from the children: -1 at roots
         parent = np.full(n, -1, dtype=np.int32)
         parent[ids] = parents
         object.__setattr__(self, "parent", parent)

@@ -275,10 +275,12 @@ def _walk_tree(rows, root, left, right, feature, threshold, missing_left, leaf_f
 @njit(cache=True, nogil=True)
 def _sort_by_leaf(place, first, last, left, right, leaf_first, count, order, start, stop):  # type: ignore[no-untyped-def]
     """A stable counting sort of the rows by leaf; `count` are zeros, one more than nodes."""
+    # count[k]: where the rows of leaf k begin
     for i in range(place.shape[0]):
         count[place[i] + 1] += 1
     for k in range(1, count.shape[0]):
         count[k] += count[k - 1]
+    # a node's rows are one range: from the first row of its left child to the last of its right one
     for h in range(last - 1, first - 1, -1):
         if left[h] < 0:
             start[h] = count[leaf_first[h]]
@@ -286,6 +288,7 @@ def _sort_by_leaf(place, first, last, left, right, leaf_first, count, order, sta
         else:
             start[h] = start[left[h]]
             stop[h] = stop[right[h]]
+    # place the rows; count[k] is where the next row of leaf k goes
     for i in range(place.shape[0]):
         k = place[i]
         order[count[k]] = i
@@ -350,6 +353,7 @@ def _cut(order, ends, place, size, nodes, first, last, piece_of, cut, start, sto
     The ends of all nodes' ranges divide the order into pieces. The places of each block are sorted by piece.
     """
     n_rows = order.shape[0]
+    # the piece of each place
     for k in range(ends.shape[0] - 1):
         for p in range(ends[k], ends[k + 1]):
             piece_of[place[order[p]]] = k
@@ -357,13 +361,16 @@ def _cut(order, ends, place, size, nodes, first, last, piece_of, cut, start, sto
     for b in range(start.shape[0]):
         begin, end = b * size, min((b + 1) * size, n_rows)
         filled[:] = 0
+        # filled[k]: where piece k begins in this block
         for j in range(begin, end):
             filled[piece_of[j] + 1] += 1
         for k in range(ends.shape[0]):
             filled[k + 1] += filled[k]
+        # a node's range is a run of pieces
         for a in range(nodes.shape[0]):
             start[b, nodes[a]] = filled[first[a]]
             stop[b, nodes[a]] = filled[last[a]]
+        # sort the places by piece; filled[k] is where the next place of piece k goes
         for j in range(begin, end):
             cut[begin + filled[piece_of[j]]] = j - begin
             filled[piece_of[j]] += 1

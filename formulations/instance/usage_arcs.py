@@ -100,6 +100,7 @@ def _charges(feature, parent, needs_start, needs_item, needed, priced, start, it
         if f >= 0:
             for j in range(needs_start[f], needs_start[f + 1]):
                 m = needs_item[j]
+                # the nearest strict ancestor that needs the item pays for it
                 above = parent[h]
                 while above >= 0 and not needed[feature[above], m]:
                     above = parent[above]
@@ -133,11 +134,13 @@ def _expand(nodes, charges, paid_once, reached, tail, head):  # type: ignore[no-
         t = tree_of[h]
         for j in range(charges.start[h], charges.start[h + 1]):
             m = charges.item[j]
+            # an item that is paid once is one purchase, behind those of the rows
             if paid_once[m]:
                 tail[k] = h
                 head[k] = n_items * n_rows + m
                 k += 1
             else:
+                # any other is a purchase of every row that reaches the node
                 for p in range(start[h], stop[h]):
                     tail[k] = h
                     head[k] = m * n_rows + order[t, p]
@@ -154,6 +157,7 @@ def raise_levels(nodes, level, charges, paid_once, reached, highest):  # type: i
         h = nodes[i]
         for j in range(charges.start[h], charges.start[h + 1]):
             m = charges.item[j]
+            # the purchases are numbered as in `_expand`
             if paid_once[m]:
                 k = n_items * n_rows + m
                 if level[h] > highest[k]:

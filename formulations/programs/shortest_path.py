@@ -302,17 +302,21 @@ def _extents(left, right, first_node, user):  # type: ignore[no-untyped-def]
     tail = np.zeros(n + extra, dtype=np.int32)
     head = np.zeros(n + extra, dtype=np.int32)
     below = np.zeros(n, dtype=np.int32)
+    # how many fictitious leaves each user has
     for j in range(extra):
         below[user[j] - first_node] += 1
     own = below.copy()
+    # the size of each node's range
     for h in range(n - 1, -1, -1):
         below[h] = 1 if left[h] < 0 else below[h] + below[left[h] - first_node] + below[right[h] - first_node]
+    # (1): the leaves below the left child come first, then those below the right one, then the node's own
     for h in range(n):
         head[h] = tail[h] + below[h]
         if left[h] >= 0:
             a, b = left[h] - first_node, right[h] - first_node
             tail[a] = tail[h]
             tail[b] = tail[h] + below[a]
+    # (2): one after the other, the last of them where the node's range ends
     for j in range(extra):
         u = user[j] - first_node
         tail[n + j] = head[u] - own[u]

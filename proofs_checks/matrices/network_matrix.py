@@ -182,6 +182,7 @@ def _wrong_with(matrix: SignMatrix, network: NetworkMatrix) -> str | None:
 @njit(cache=True)
 def _closes_a_circle(tail, head):  # type: ignore[no-untyped-def]
     """The first arc whose ends earlier arcs join already, or -1: then k arcs on k + 1 vertices are a tree."""
+    # union-find: the arcs before k join what has the same root
     above = np.arange(tail.shape[0] + 1)
     for k in range(tail.shape[0]):
         a, b = tail[k], head[k]
@@ -204,9 +205,11 @@ def _ends(pointer, arc, sign, tail, head):  # type: ignore[no-untyped-def]
     start, end = np.full(paths, -1, np.int32), np.full(paths, -1, np.int32)
     excess = np.zeros(tail.shape[0] + 1, np.int32)
     for p in range(paths):
+        # arcs in minus arcs out at each vertex
         for k in range(pointer[p], pointer[p + 1]):
             excess[head[arc[k]]] += sign[k]
             excess[tail[arc[k]]] -= sign[k]
+        # a path has one vertex with -1, where it begins, and one with 1; the excess is put back to 0
         good = True
         ends = 0
         for k in range(pointer[p], pointer[p + 1]):
@@ -219,6 +222,7 @@ def _ends(pointer, arc, sign, tail, head):  # type: ignore[no-untyped-def]
                     else:
                         start[p] = v
                     excess[v] = 0
+        # no ends at all: a column of zeros, or a circle, which is no path
         if not good or ends not in (0, 2) or (ends == 0 and pointer[p] < pointer[p + 1]):
             start[p] = end[p] = -2
     return start, end

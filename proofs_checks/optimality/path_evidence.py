@@ -136,10 +136,12 @@ def _by_arcs(
     path: PruningPath, certificate: PathCertificate, recount: Recount, level: dict[int, int], gaps: list[Fraction]
 ) -> PathEvidence:
     """From one number for each usage arc."""
+    # what one dual means at each level, and the level at which each purchase is paid
     points = [Fraction(b) for b in path.breakpoints]
     units = _units(certificate.denominator, points, path.problem.numbers.gain_unit, recount)
     purchase_level = _purchase_levels(level, recount)
     _check_forever(recount, purchase_level, len(points))
+    # add up what each split and each purchase has, arc by arc
     duals = whole_numbers(certificate.dual)
     paid, end = WideSums(recount.n_purchases), 0
     per_split: dict[int, Exact] = dict.fromkeys(recount.splits, 0)
@@ -162,6 +164,7 @@ def _by_arcs(
         lower = units[own].unit / units[k].unit
         return real * (lower * points[k] / points[own] if k < own else lower)
 
+    # a price that is not paid in full is allowed to a path that states gaps only
     unpaid = _unpaid(recount, purchase_level, units, paid)
     if any(unpaid) and not gaps:
         raise Refuted(f"the duals leave {shown(sum(unpaid, Fraction(0)))} of the prices unpaid, and the path states no gap")

@@ -186,12 +186,14 @@ def _lines(entries):  # type: ignore[no-untyped-def]
     """The nonzeros line by line, as `reductions.lines_of` has them."""
     m, n = entries.shape
     pointer = np.zeros(m + n + 1, np.int64)
+    # how many nonzeros each line has, rows first, and where it begins
     for i in range(m):
         for j in range(n):
             if entries[i, j] != 0:
                 pointer[i + 1] += 1
                 pointer[m + j + 1] += 1
     pointer = np.cumsum(pointer)
+    # write each nonzero to its row and to its column
     free = pointer[:-1].copy()
     across, sign = np.empty(pointer[m + n], np.int64), np.empty(pointer[m + n], np.int8)
     for i in range(m):

@@ -19,9 +19,11 @@ def has_three(pointer):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def candidates(pointer, row, pendant):  # type: ignore[no-untyped-def]
     """(2): up to three rows of one column with three nonzeros, of those not known to be pendant; the fullest first."""
+    # how many nonzeros each row has
     count = np.zeros(pendant.shape[0], np.int64)
     for k in range(row.shape[0]):
         count[row[k]] += 1
+    # of the columns with three nonzeros the one that meets the fullest row not known to be pendant
     column, best = -1, -1
     for c in range(pointer.shape[0] - 1):
         if pointer[c + 1] - pointer[c] < 3:
@@ -31,6 +33,7 @@ def candidates(pointer, row, pendant):  # type: ignore[no-untyped-def]
         for k in range(pointer[c], pointer[c + 1]):
             if not pendant[row[k]] and count[row[k]] > best:
                 best, column = count[row[k]], c
+    # its three fullest rows, the fullest first
     chosen = np.full(3, -1, np.int64)
     for place in range(3):
         best = -1
@@ -97,6 +100,7 @@ def cut(pointer, row, sign, label, count, r):  # type: ignore[no-untyped-def]
     row_at, rows, place = _rows_of_pieces(label, count, r)
     sign_r, column_at, entry_at = _sizes_of_pieces(pointer, row, sign, label, count, r)
     free_column, free_entry = column_at[:-1].copy(), entry_at[:-1].copy()
+    # the last column that each piece has an entry in
     last = np.full(count, -1, np.int64)
     columns = np.empty(column_at[-1], np.int32)
     starts = np.zeros(column_at[-1] + count, np.int32)
@@ -106,6 +110,7 @@ def cut(pointer, row, sign, label, count, r):  # type: ignore[no-untyped-def]
             if row[e] == r:
                 continue
             k = label[row[e]]
+            # the first entry in piece k: its column begins, with row r's entry in front
             if last[k] != c:
                 last[k] = c
                 columns[free_column[k]] = c
@@ -124,11 +129,13 @@ def _rows_of_pieces(label, count, r):  # type: ignore[no-untyped-def]
     """Where each piece's rows begin, the rows, and the place of each row but r in its piece."""
     row_at = np.ones(count + 1, np.int64)
     row_at[0] = 0
+    # each piece has its own rows and row r
     for k in label:
         if k >= 0:
             row_at[k + 1] += 1
     row_at = np.cumsum(row_at)
     rows, place = np.empty(row_at[-1], np.int32), np.zeros(label.shape[0], np.int32)
+    # row r stands first in each piece, and the others ascend
     rows[row_at[:-1]] = r
     free = row_at[:-1] + 1
     for i in range(label.shape[0]):
@@ -146,11 +153,13 @@ def _sizes_of_pieces(pointer, row, sign, label, count, r):  # type: ignore[no-un
     n = pointer.shape[0] - 1
     sign_r = np.zeros(n, np.int8)
     column_at, entry_at = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
+    # the last column that was counted for each piece
     last = np.full(count, -1, np.int64)
     for c in range(n):
         for e in range(pointer[c], pointer[c + 1]):
             if row[e] == r:
                 sign_r[c] = sign[e]
+        # a column belongs to every piece that it has an entry in, and takes row r's entry along
         for e in range(pointer[c], pointer[c + 1]):
             if row[e] == r:
                 continue

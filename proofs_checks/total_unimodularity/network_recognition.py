@@ -226,6 +226,7 @@ def sides(pointer, row, label, count, r, weight):  # type: ignore[no-untyped-def
 @njit(cache=True)
 def _in_order_of_use(component, total, count, n_columns):  # type: ignore[no-untyped-def]
     """(5): the rank of each component, by counting sort, as sorting in compiled code takes seconds to compile."""
+    # how many columns use each component, and whether all use it alike
     size, alike, first = np.zeros(count, np.int64), np.ones(count, np.int64), np.zeros(count, np.int64)
     for u in range(component.shape[0]):
         k = component[u]
@@ -234,6 +235,7 @@ def _in_order_of_use(component, total, count, n_columns):  # type: ignore[no-unt
         elif total[u] != first[k]:
             alike[k] = 0
         size[k] += 1
+    # the sort's groups: most columns first, and among these the alike ones first; free[g] is where group g begins
     free = np.zeros(2 * n_columns + 3, np.int64)
     for k in range(count):
         free[2 * (n_columns - size[k]) + 2 - alike[k]] += 1
@@ -250,6 +252,7 @@ def _in_order_of_use(component, total, count, n_columns):  # type: ignore[no-unt
 def _compare(c, d, last, at, inside, value, known, above, parity):  # type: ignore[no-untyped-def]
     """Put the component `last` on another side than every k before it in which columns c and d differ; False if that fails."""
     i, j = at[c], at[d]
+    # merge the two ascending lists of components
     while True:
         first = inside[i] if i < at[c + 1] else last
         second = inside[j] if j < at[d + 1] else last
@@ -259,6 +262,7 @@ def _compare(c, d, last, at, inside, value, known, above, parity):  # type: igno
         same = first == second and value[i] == value[j]
         i += first == k
         j += second == k
+        # k is in one column only, or differs in its value
         if not same and known[k] != last:
             known[k] = last
             if not _relate(above, parity, k, last, 1):
@@ -275,8 +279,10 @@ def star(pointer, row, sign, tail, head, ends):  # type: ignore[no-untyped-def]
         n = pointer[c + 1] - k
         ends[c, 0] = row[k] + 1 if n > 0 else 0
         ends[c, 1] = row[k + 1] + 1 if n > 1 else 0
+        # a path through the hub: with equal signs one of its arcs leads to the hub and one away from it
         if n > 1 and not _relate(above, parity, row[k], row[k + 1], 1 if sign[k] == sign[k + 1] else 0):
             return False
+    # direct the arcs by their parity
     for i in range(m):
         away = _root(above, parity, i)[1]
         tail[i], head[i] = (0, i + 1) if away else (i + 1, 0)

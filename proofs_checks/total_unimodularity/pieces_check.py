@@ -303,6 +303,7 @@ def _first_bad_step(kind, line, partner, sign, pointer, across, entry, time):  #
     """Check step by step; each line's nonzeros descend in time."""
     for t in range(line.shape[0]):
         x, z = line[t], partner[t]
+        # what is left of line x at time t: its nonzeros in lines that go later
         a, size = pointer[x], 0
         while a + size < pointer[x + 1] and time[across[a + size]] > t:
             size += 1
@@ -311,6 +312,7 @@ def _first_bad_step(kind, line, partner, sign, pointer, across, entry, time):  #
         elif kind[t] == UNIT:
             good = size == 1 and across[a] == z and entry[a] == sign[t]
         elif kind[t] == COPY:
+            # the partner goes later, and what is left of it is the same up to the sign, and no longer
             b = pointer[z]
             good = time[z] > t and pointer[z + 1] - b >= size
             for k in range(size if good else 0):

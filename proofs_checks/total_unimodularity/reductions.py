@@ -153,6 +153,7 @@ def _find_copy(x, pointer, across, sign, length, kept, count, key, table):  # ty
     slot = (wanted ^ (wanted >> 31)) & mask
     while table[slot] >= 0:
         z = table[slot]
+        # equal keys are no proof: compare the entries that are left
         if z != x and kept[z] and count[z] == count[x] and abs(key[z]) == wanted:
             _compact(x, pointer, across, sign, length, kept)
             _compact(z, pointer, across, sign, length, kept)

@@ -215,8 +215,10 @@ def _sign(side: Display, a: Signs, c: Signs) -> tuple[int, Ints]:
     own, m = side.entries, len(side.rows)
     above = {int(i): -1 for i in np.flatnonzero(a)}
     queue = list(above)
+    # breadth first along the nonzeros, from all rows where a is not zero
     for x in queue:
         if x >= m and c[x - m]:
+            # (5), on the shortest path
             way = [x]
             while above[way[-1]] >= 0:
                 way.append(above[way[-1]])

@@ -104,10 +104,12 @@ def _pivot(entries, i, j):  # type: ignore[no-untyped-def]
     """(1), modulo 3."""
     m, n = entries.shape
     e = entries[i, j]
+    # the other rows outside column j, while row i and column j are still as they were
     for r in range(m):
         if r == i or entries[r, j] == 0:
             continue
         factor = e * entries[r, j]
+        # then row i and column j themselves
         for c in range(n):
             if c != j and entries[i, c] != 0:
                 entries[r, c] = (entries[r, c] - factor * entries[i, c] + 4) % 3 - 1

@@ -90,16 +90,19 @@ def grouped(group: NDArray[np.int32], n_groups: int) -> tuple[NDArray[np.int32],
 def _group(group, first, member):  # type: ignore[no-untyped-def]
     """A counting sort. While it places members, ``first[g]`` is where the next member of group g goes."""
     n_groups = first.shape[0] - 1
+    # the sizes of the groups, and where each begins
     for a in range(group.shape[0]):
         if group[a] >= 0:
             first[group[a] + 1] += 1
     for g in range(n_groups):
         first[g + 1] += first[g]
+    # place the members
     for a in range(group.shape[0]):
         g = group[a]
         if g >= 0:
             member[first[g]] = a
             first[g] += 1
+    # now first[g] is where group g ends, so move the entries up by one
     for g in range(n_groups, 0, -1):
         first[g] = first[g - 1]
     first[0] = 0
@@ -139,13 +142,16 @@ def prepare(net, tail, flows):  # type: ignore[no-untyped-def]
     parent, _, _, _, head, _, user, arc, place = net
     usage_flow, usage_flow_by_user, parent_flow, balance = flows
     k = parent.shape[0]
+    # the flow to parents
     for h in range(k):
         balance[h] -= parent_flow[h]
         if parent[h] >= 0:
             balance[parent[h]] += parent_flow[h]
+    # the usage arcs in the order of the purchases
     for q in range(arc.shape[0]):
         a = arc[q]
         place[a], user[q], usage_flow_by_user[q] = q, tail[a], usage_flow[a]
+    # the flow to purchases
     for a in range(tail.shape[0]):
         balance[tail[a]] -= usage_flow[a]
         balance[k + head[a]] += usage_flow[a]
@@ -269,12 +275,14 @@ def discharge(net, flows, work, reached):  # type: ignore[no-untyped-def]
             end += 1
     if end == 0:
         return False
+    # the farthest first
     for i in range(end // 2):
         v = queue[i]
         queue[i] = queue[end - 1 - i]
         queue[end - 1 - i] = v
     for h in range(k):
         current_arc[h] = 0
+    # the work of about two scans of all arcs, after which labels are computed again
     begin, work_budget = 0, 2 * head.shape[0] + n
     while begin != end and work_budget >= 0:
         v = queue[begin]

@@ -184,6 +184,7 @@ def small_subproblem(
     prices = IntegerPrices(problem.usage, ints.price, ints.weight, None)
     tails, heads, count = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)], 0
     some_are_free = (ints.price == 0).any() or (ints.weight == 0).any()
+    # the nodes in groups of about so many arcs
     arcs_before = np.cumsum(problem.usage.arcs_per_node[nodes]) // ARCS_AT_ONCE
     for some in np.split(nodes, np.flatnonzero(np.diff(arcs_before)) + 1):
         arcs = problem.usage.arcs(some)

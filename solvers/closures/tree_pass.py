@@ -327,6 +327,7 @@ def _meld(a, b, has, owes, heaps, path):  # type: ignore[no-untyped-def]
     """One leftist heap out of two, the highest ratio on top; -1 is the empty heap."""
     left, right, rank = heaps.left, heaps.right, heaps.rank
     depth = 0
+    # down the right spines of both, always along the better block
     while a >= 0 and b >= 0:
         if has[a] * owes[b] < has[b] * owes[a]:
             a, b = b, a
@@ -334,6 +335,7 @@ def _meld(a, b, has, owes, heaps, path):  # type: ignore[no-untyped-def]
         depth += 1
         a = right[a]
     heap = max(a, b)
+    # back up: join what was made below, and put the child of the lower rank on the right
     while depth > 0:
         depth -= 1
         a = path[depth]

@@ -106,6 +106,7 @@ def _soft_prices(first, node, price, score, charge, by_node):  # type: ignore[no
         for k in range(a, b):
             charge[k] = weight[node[k]]
             total += charge[k]
+        # underflow: once more, with the purchase's own largest score
         if total < SMALLEST_TOTAL:
             largest = score[node[a]]
             for k in range(a + 1, b):
@@ -115,6 +116,7 @@ def _soft_prices(first, node, price, score, charge, by_node):  # type: ignore[no
                 charge[k] = np.exp(score[node[k]] - largest)
                 total += charge[k]
         value += price[j] * (largest + np.log(total))
+        # each user bears the price in proportion to its weight
         rate = price[j] / total
         for k in range(a, b):
             charge[k] *= rate

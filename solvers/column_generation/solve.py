@@ -296,6 +296,7 @@ class _DantzigWolfe:
         self, lam: float, time_limit: float, gap: float, rounds: float, progress: Callable[[Round], None] | None
     ) -> DantzigWolfeSolution:
         """Find first columns, generate the others, and prove the bound."""
+        # the columns of the start, then all that price out
         first = self.start()
         start_seconds = self.seconds
         self.master = self._first_master(first)
@@ -315,6 +316,7 @@ class _DantzigWolfe:
             exact_master=self._textbook_master if bundle else None,
             progress=progress,
         )
+        # the answer: the best pruning that was met, and a bound proven in integers
         master = self.master
         if master.y is not None:
             self.incumbent.offer_levels(master.y)
@@ -322,6 +324,7 @@ class _DantzigWolfe:
         objective = integer_objective(self.problem, rate).refined()
         duals = self.coupling.duals(np.zeros(self.coupling.n_rows) if found.charge is None else found.charge, objective)
         bound = proven_bound(self.problem, objective, duals, pruning, rate)
+        # what is reported
         stats = {
             "seconds": self.seconds,
             "start_seconds": start_seconds,

@@ -329,6 +329,7 @@ class LevelBlocks:
         missing = -int(uneven[uneven < 0].sum())
         if missing >= MAX_TOTAL or uneven.sum() != 0:
             return None
+        # (5) as a flow: splits, then purchases, then a source and a sink
         k, purchases, at = len(uneven), *compact(arcs.head.astype(np.int32), int(arcs.head.max(initial=0)) + 1)
         place = np.zeros(int(self.nodes[-1]) + 1, dtype=np.int32)
         place[self.nodes] = np.arange(k, dtype=np.int32)
@@ -340,11 +341,13 @@ class LevelBlocks:
         network.add(rest, sink, open_[rest])
         network.add(below, above[below], np.minimum(passed[below], missing).astype(np.int64))
         network.add(above[below], below, missing)
+        # users give up what they bear, and take any amount
         enough = -(-missing // self.ratio.numerator)
         give = network.add(tail, head, np.minimum(np.minimum(arcs.share, enough) * self.ratio.numerator, missing))
         take = network.add(head, tail, missing)
         if network.maximum_flow() < missing:
             return None
+        # what flows through a purchase is moved from one user to another
         unit = self.ratio.numerator << self.bits
         net = network.flow_on(take) - network.flow_on(give)
         moved = np.flatnonzero(net)

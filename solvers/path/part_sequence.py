@@ -154,12 +154,14 @@ class PartSequence:
         """
         old = self.subproblem
         n_new = int(new_part.max(initial=-1)) + 1
+        # the splits, part by part; a split whose parent is in another part is a top
         start, order = grouped(new_part, n_new)
         first, order = start.astype(np.int64), order[: start[-1]]
         place = np.empty(self.n_splits, dtype=np.int32)
         place[order] = np.arange(order.size, dtype=np.int32)
         above = old.parent[order]
         parent = np.where((above >= 0) & (new_part[above] == new_part[order]), place[above], np.int32(-1))
+        # the arcs that stay, and the purchases that they meet
         tail, head, met, arc, _ = self._arcs(label, payer, order)
         part_of = self.part_of_splits()[order[first[:-1]]]
         return PartSequence(
@@ -267,6 +269,7 @@ def _restrict(label, first_arc, old_head, order, payer, number, tail, head, met,
         h = order[u]
         for k in range(first_arc[h], first_arc[h + 1]):
             j = old_head[k]
+            # (2): the arc stays if the split's part pays for the purchase
             if payer[j] == label[h]:
                 if number[j] < 0:
                     number[j] = n_purchases

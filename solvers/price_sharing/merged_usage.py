@@ -210,12 +210,14 @@ def find_classes(usage, b, begin, end, keys, found):  # type: ignore[no-untyped-
     n_rows, block = usage.order.shape[1], b * usage.size
     places = usage.order.reshape(usage.order.size)
     mask = table.shape[0] - 1
+    # (1): add up the keys of the splits that a row reaches
     code[:] = 0
     for k in range(begin, end):
         h = usage.node[usage.split[k]]
         first = usage.tree_of[h] * n_rows + block
         for p in range(first + usage.start[b, h], first + usage.stop[b, h]):
             code[places[p]] += keys[k]
+    # a hash table with open addressing, from a code to the first row that has it
     table[:] = -1
     n_arcs, n_classes = np.int64(0), np.int64(0)
     for i in range(code.shape[0]):
@@ -225,6 +227,7 @@ def find_classes(usage, b, begin, end, keys, found):  # type: ignore[no-untyped-
                 t = (t + 1) & mask
             if table[t] < 0:
                 table[t] = i
+                # the low bits of a code count its users
                 n_arcs += np.int64(code[i] & np.uint64(0xFFFF))
                 n_classes += 1
             first_row[i] = table[t]
@@ -248,9 +251,11 @@ def number_classes(usage, prices, b, begin, found):  # type: ignore[no-untyped-d
     m = usage.item[begin]
     block_rows = usage.rows[b * usage.size : (b + 1) * usage.size]
     total[:] = 0
+    # a class costs the sum of its rows' prices
     for i in range(block_rows.shape[0]):
         if code[i] > 0:
             total[first_row[i]] += price_for_row(prices, m, block_rows[i])
+    # rows that are not the first of a class have the total 0, and so no number
     n_classes = 0
     for i in range(block_rows.shape[0]):
         found.place[i] = -1

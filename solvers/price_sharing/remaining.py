@@ -217,11 +217,13 @@ def _pay(usage, prices, kept):  # type: ignore[no-untyped-def]
             if not kept[split[k]]:
                 continue
             h, m = node[split[k]], item[k]
+            # an item that is paid once is counted with the first block
             if once[m]:
                 if b == 0:
                     total += price_once(prices, m)
                     prices.paid[once.shape[0] * n_rows + m] = True
                 continue
+            # rows that have paid already cost nothing
             for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
                 row = rows[first + i]
                 total += price_for_row(prices, m, row)

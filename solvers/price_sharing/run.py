@@ -124,6 +124,7 @@ class Run:
         self.iteration = 0 if start is None else start.iteration
         self.rounds_made = self.rounds_without_progress = self.checks = 0
         self.lowest_bound = math.inf
+        # what is known from elsewhere is fixed, and what never pays is open already
         known = known or Known(np.zeros(n, dtype=bool), np.zeros(n, dtype=bool))
         self.fixed_in, self.fixed_out = known.kept.copy(), known.pruned.copy()
         is_open = without_prices(problem, ties) & ~known.pruned
@@ -135,10 +136,12 @@ class Run:
             nodes = self.remaining.nodes
             rows.fix(known.kept[nodes], np.zeros(nodes.size, dtype=bool))
         nodes = self.remaining.nodes
+        # the best of the known prunings, and the bound without any shares
         self.best_kept, self.best_value = self.fixed_in.copy(), rows.base
         for kept in known.prunings:
             self._take_if_better(kept[nodes], rows.closure_value(kept[nodes]))
         self.bound = rows.base + int(np.maximum(self.remaining.profit, 0).sum())
+        # scores: those of the start, or 0
         self.score = np.zeros(nodes.size, dtype=np.float32)
         if start is not None:
             check_size(start, n)

@@ -239,12 +239,15 @@ def _share_classes(lists, weight, charge):  # type: ignore[no-untyped-def]
         if rate.shape[0] < n:
             rate = np.empty(n)
         rate[:n] = 0.0
+        # Z of each class: the sum of its users' weights
         for e in range(entries[g], entries[g + 1]):
             w = weight[split[e]]
             for p in range(stop[e], stop[e + 1]):
                 rate[place[p]] += w
+        # price / Z
         for i in range(n):
             rate[i] = price[first + i] / rate[i] if rate[i] > 0.0 else 0.0
+        # each user's sum over its classes
         for e in range(entries[g], entries[g + 1]):
             charge[split[e]] += sum_at(rate, place, stop[e], stop[e + 1])
 
@@ -350,14 +353,17 @@ def _share_few(  # type: ignore[no-untyped-def]
     m, places, own_places, users, listed, first, last, rate, block_rows, prices, weight, charge
 ):
     """An item with few arcs in one block: only the rows that they meet."""
+    # set to 0 the Z of the rows that are met
     for k in range(users.shape[0]):
         at = own_places if listed[k] else places
         for p in range(first[k], last[k]):
             rate[at[p]] = 0.0
+    # Z of each row: the sum of its users' weights
     for k in range(users.shape[0]):
         w, at = weight[users[k]], own_places if listed[k] else places
         for p in range(first[k], last[k]):
             rate[at[p]] += w
+    # price / Z, and each user's sum over its rows
     for k in range(users.shape[0]):
         total, at = 0.0, own_places if listed[k] else places
         for p in range(first[k], last[k]):
@@ -378,13 +384,16 @@ def _bill_classes(lists, level, total):  # type: ignore[no-untyped-def]
         if highest.shape[0] < n:
             highest = np.empty(n, dtype=np.int8)
         highest[:n] = 0
+        # the highest level among the users of each class
         for e in range(entries[g], entries[g + 1]):
             user_level = level[split[e]]
             if user_level > 0:
                 for p in range(stop[e], stop[e + 1]):
                     highest[place[p]] = max(highest[place[p]], user_level)
+        # its price is paid at that level
         for i in range(n):
             total[highest[i]] += price[first + i]
+    # level 0: no user is kept
     total[0] = 0
 
 

@@ -49,6 +49,7 @@ def explained(model: Any, failed: SolverFailedError, seconds: float = math.inf) 
     ends = time.perf_counter() + seconds
     from formulations.models.reading import columns_and_rows, own_rows
 
+    # the model as a program, in which the user's rows and fixed variables can be left out
     variables, rows = columns_and_rows(model)
     fixed = {len(rows) + j: v for j, v in enumerate(variables) if v.fixed}
     program = _with_free_variables(model, list(fixed.values()))
@@ -72,8 +73,10 @@ def explained(model: Any, failed: SolverFailedError, seconds: float = math.inf) 
             return False
         return True
 
+    # rows that have no point together, but do without any one of them
     if has_point(list(name)):
         return SolverFailedError(f"the model {model.name}: {failed}")
+    # the same in words
     words = [name[part] for part in irreducible(list(name), has_point)]
     if not words:
         cause = "the formulation's own rows have none, whichever of yours are left out; build it anew"

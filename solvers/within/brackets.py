@@ -292,6 +292,7 @@ def improve(path: PruningPath, best: BestPruning, relaxation: LP1Relaxation, eff
     budget, problem = best.rows.rows[0].at_most, path.problem
     row, reduced = row_within(path, budget), problem.reduced("smallest")
     groups, core = reduced.groups, reduced.core
+    # the share of what is left
     now = time.perf_counter()
     most, seconds = effort.work - effort.spent, effort.deadline - now
     if share < 1:
@@ -301,6 +302,7 @@ def improve(path: PruningPath, best: BestPruning, relaxation: LP1Relaxation, eff
         )
     if row == 0 or relaxation.is_integral or min(most, seconds) <= 0:
         return StopReason.CONVERGED if min(most, seconds) > 0 else effort.reason
+    # the edge: what is open between its two prunings; if that is too large, items are taken greedily
     outer, inner = groups.of_pruning(path[row - 1].kept), groups.of_pruning(path[row].kept)
     open_splits = outer & ~inner
     n_arcs = int(core.usage.arcs_per_node[open_splits].sum())
@@ -309,6 +311,7 @@ def improve(path: PruningPath, best: BestPruning, relaxation: LP1Relaxation, eff
     ):
         best.offer_pruning(Pruning(problem, groups.kept(kept_by_items(core, outer, inner, budget))))
         return StopReason.ITERATION_LIMIT
+    # search the edge, and keep the best pruning whatever stops it
     mine = Effort(most, now + seconds, params=params)
     search = _search(path, row, budget, mine)
     stopped = StopReason.CONVERGED

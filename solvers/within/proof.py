@@ -258,11 +258,13 @@ def _share_out(split, group, dual, member, group_of, price, pairs, paid):  # typ
     count = j = 0
     left = price[0] if price.size else 0
     for k in range(split.shape[0]):
+        # the next group: begin with its first member
         while group_of[j] != group[k]:
             j += 1
             left = price[j]
         pays = dual[k]
         while pays > 0:
+            # this member's price is paid: go on to the next one
             if left == 0:
                 j += 1
                 left = price[j]
