@@ -276,6 +276,7 @@ def read_numbers(
     """
     found = table.copy(deep=False)
     texts = [str(name) for name, column in table.items() if name not in skip and column.dtype in (object, "str")]
+    # columns with plain decimal commas, by pandas alone
     simple = [
         name
         for name in texts
@@ -286,11 +287,13 @@ def read_numbers(
     marks = replace(
         marks, columns={**marks.columns, **dict.fromkeys(simple, "comma")}, others=marks.others | ({"comma"} if simple else set())
     )
+    # the others cell by cell, each distinct one once; marks that are open are decided by other columns
     columns = {name: _Column.of(table[name]) for name in texts if name not in simple}
     numbers = {name: column for name, column in columns.items() if name in as_text or column.is_numbers}
     for name, column in numbers.items():
         _check_units(name, column, source, first)
     decided = _decided(numbers, source, marks, first)
+    # write numbers, or text in Python's spelling, in the place of the cells
     taken: dict[str, list[str]] = {"decimal comma": simple} if simple else {}
     for name, column in numbers.items():
         mark: Mark = decided.get(name, "point")
@@ -302,9 +305,11 @@ def read_numbers(
             found[name] = _with_gaps(pd.Series([*kept, np.nan], dtype=object).iloc[column.codes].set_axis(table.index))
         else:
             found[name] = _values(readings, column.codes)
+    # what is no number stays, but words for missing cells become gaps
     dates = {name: column for name, column in columns.items() if name not in numbers and column.is_dates_with_gaps}
     for name in columns.keys() - numbers.keys():
         found[name] = without_missing_words(table[name]) if name in dates else _with_gaps(table[name])
+    # what is told
     found.attrs[TAKEN] = {
         name: [what for what, names in taken.items() if name in names] for name in (*simple, *map(str, numbers))
     }
@@ -363,6 +368,7 @@ def _check_units(name: str, column: _Column, source: str, first: int) -> None:
 def _decided(columns: Mapping[str, _Column], source: str, marks: Marks, first: int) -> dict[str, Mark]:
     """(1) to (3): the marks of the columns that must have one."""
     found: dict[str, Mark] = {}
+    # (1): a column's own numbers, and what is known of it
     for name, column in columns.items():
         known: set[Mark] = {marks.columns[name]} if name in marks.columns else set()
         if len(column.marks | known) > 1:
@@ -373,6 +379,7 @@ def _decided(columns: Mapping[str, _Column], source: str, marks: Marks, first: i
             )
         for mark in column.marks | known:
             found[name] = mark
+    # (2) and (3): open columns follow the others, then what the user said
     others: set[Mark] = {*found.values(), *marks.others}
     undecided = [name for name, column in columns.items() if name not in found and column.is_open]
     commas = any("," in str(cell) for name in undecided for cell in columns[name].cells)

@@ -41,6 +41,7 @@ def check_tu(args: argparse.Namespace) -> Summary:
     if args.certificate is not None:
         with errors_naming("--certificate"):
             given = load_network(args.certificate)
+    # with a network, check it; with a formulation, its own network; else search for a certificate
     problem, matrix, subject = _matrix(args)
     if given is not None:
         verdict = check_network_matrix(matrix, given)
@@ -50,6 +51,7 @@ def check_tu(args: argparse.Namespace) -> Summary:
         verdict = check_formulation(problem, matrix)
     else:
         verdict = check_total_unimodularity(matrix, method=args.method)
+    # what was found: the network as a file, the pieces as a picture and in words
     written = places if isinstance(verdict.certificate, NetworkMatrix) else []
     for place in written:
         save_network(verdict.certificate, args.outputs.aside(place))

@@ -64,6 +64,7 @@ def columns_table(found: Sequence[dict[str, Any]], n_rows: int) -> str:
             for column in found
         ]
         return _without_empty(header, rows)
+    # one row for all columns that were read in the same way, from the same words
     groups: dict[tuple[str, str, bool, str], list[dict[str, Any]]] = {}
     for column in found:
         role = "" if column["role"] == "feature" else column["role"]

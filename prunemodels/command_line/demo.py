@@ -98,6 +98,7 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
     shares = {f"{100 * s:.0f} %": s * unpruned.cost for s in SHARES}
     limits = {f"{b:g}": b for b in BUDGETS[data.name]} if data.name in BUDGETS else shares
     announce(f"pruning to {len(limits)} budgets, and measuring on {len(test):,} held-out examples")
+    # the path's pruning of each budget, and a better one if prices differ
     priced = problem.costs.price[problem.costs.price > 0]
     found: dict[str, tuple[float | None, Pruning]] = {"unpruned": (None, unpruned)}
     for name, budget in limits.items():
@@ -106,6 +107,7 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
         if (priced != priced[0]).any():
             answer = solve(problem, budget=budget, work=SETTINGS.demo_search_seconds, path=path)
             found[name] = float(answer.relaxation.lam), answer.pruning
+    # measure each on the test part
     rows, apart = [], (data.X.iloc[test], data.y[test])
     for name, (lam, pruning) in found.items():
         seen = evaluate(apply_pruning(pruning, forest), *apart, costs=costs)

@@ -112,6 +112,7 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
         refuse(args, "budget", "chooses a policy of a cascade, and no cascade is named; drop it")
     if isinstance(models[0], Cascade):
         refuse(args, "limit", f"is about items that splits ask for, and {args.forest} holds a cascade; drop it")
+    # each model on the rows
     files = [args.forest] if args.against is None else [args.forest, args.against]
     judged = [_judged(args, file, model) for file, model in zip(files, models, strict=True)]
     first, rows = judged[0], judged[0].rows
@@ -122,6 +123,7 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
         record |= {"trees": first.model.ensemble.n_trees}
     lines: list[str | Line] = [first.card(), "", *class_lines(seen)]
     warnings = () if seen is None else seen.first
+    # the second model, and how the two differ on the same rows
     if args.against is not None:
         change = _compared(args, *judged)
         record |= {"against": judged[1].record, "change": change, "sign_test": change.sign_test}

@@ -155,17 +155,20 @@ def _finish(
     args, path = each[0], trained.exit_path_
     with errors_naming("--budget"):
         cascades = [trained if one.budget is None else trained.at_cost(one.budget) for one in each]
+    # measure on the held-out examples, if there are any
     seen: list[OnRows] = []
     if held_out is not None and held_out.y is not None:
         with errors_naming(f"--held-out {held_out.file}"), doing(args, f"measuring on {held_out.file}"):
             counted = counted_rows(held_out.X, held_out.y, held_out.weights, held_out.groups)
             assert counted is not None
             seen = [judged_on(cascade, *counted, SETTINGS.confidence, args.positive) for cascade in cascades]
+    # save and draw
     for cascade, out in zip(cascades, outs, strict=True):
         with doing(args, f"writing {out}"):
             dump_forest(storable(cascade), args.outputs.aside(out))
     rows, n = data if held_out is None else held_out, path.stages.n_stages
     draw_pictures(args, lambda: package("prunemodels.plots").plot_exits(cascades[0], rows.X, rows.y, sample_weight=rows.weights))
+    # what is said of all budgets
     more = n - args.stages
     stages = f"{n} stages" + f" ({args.stages} as asked for, {more} between prunings that are far apart)" * (more > 0)
     record: dict[str, Any] = {
@@ -185,6 +188,7 @@ def _finish(
     page = Path(outs[0]).with_suffix(".html").name
     options: dict[str, Any] = {"written": outs, "ignored": data.ignored, "hints": hints}
     options["next"] = again(args, "report", outs[0], drop, out=page)
+    # what is said of each budget: one in full, several as a table
     judged: list[OnRows | None] = [*seen] or [None] * len(each)
     found = [_record(one, cascade, on) for one, cascade, on in zip(each, cascades, judged, strict=True)]
     if len(each) == 1:

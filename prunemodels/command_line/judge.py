@@ -195,6 +195,7 @@ def train_command(args: argparse.Namespace) -> Summary:
     assert y is not None
     regression = check_labels(args, y)
     groups = table.group_numbers
+    # which rows are trained on, and which are kept apart
     rows, apart = (np.arange(len(y)), np.arange(0)) if args.held_out else _parts(args, y, groups, regression=regression)
     columns = columns_of(table.X, roles(args))
     table = features_of(args, table, rows)
@@ -208,6 +209,7 @@ def train_command(args: argparse.Namespace) -> Summary:
         check_apart(table.groups, held_out.groups, ("--data", "--held-out"))
     assert test_y is not None
     check_labels_alike(args, y[rows], test_y, regression=regression)
+    # train, and measure on both parts
     model = _unfitted(args, X, regression=regression)
     with errors_naming("--data"), doing(args, "training the model"):
         model.fit(X.iloc[rows], y[rows])
@@ -217,13 +219,16 @@ def train_command(args: argparse.Namespace) -> Summary:
         measured, trained = (
             float(np.mean(tree_model.losses(some, truth))) for some, truth in ((test_X, test_y), (X.iloc[rows], y[rows]))
         )
+    # per class, and beside the constant answer
     said, ones = [tree_model.predict(test_X)], np.ones(len(test_y))
     found = class_by_class(args, tree_model.classes, test_y, said, ones, groups=test_groups)
     simple = np.mean(y[rows]) if regression else pd.Series(y[rows]).mode()[0]
     plain = float(np.mean((test_y - simple) ** 2 if regression else test_y != simple))
+    # the files
     dump_forest(model, args.outputs.aside(out))
     for file in kept:
         whole.iloc[apart].to_csv(args.outputs.aside(file), index=False)
+    # the record and the lines
     measure = tree_model.measure
     record = {"model": model_name(model), "trees": tree_model.ensemble.n_trees, "measure": measure}
     record |= {"features": len(table.names), "examples": len(rows), "held_out_examples": len(test_y)}
@@ -245,6 +250,7 @@ def train_command(args: argparse.Namespace) -> Summary:
         columns_table(columns, len(y)),
         "",
     ]
+    # what the user should know of the data
     hints = hints_on_columns(X, args)
     seen, test = Examples(args.data, X, y, None, table.names), Examples(args.held_out, test_X, test_y, None, table.names)
     hints += hints_on_rows(test if args.held_out else None, seen)

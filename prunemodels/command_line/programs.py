@@ -71,6 +71,7 @@ def compare_command(args: argparse.Namespace) -> Summary:
     table = compare(instance.problem, args.lam, solvers, **options)
     for file in tables:
         table.to_csv(args.outputs.aside(file), index=False)
+    # the record and the lines
     record, measure = instance.record(args), instance.problem.ensemble.measure
     cells = table.astype(object).where(table.notna(), None).replace(math.inf, None).to_dict("records")
     goal = f"lambda = {args.lam:g}" if args.lam is not None else f"cost at most {', '.join(f'{b:g}' for b in args.budget)}"
@@ -120,6 +121,7 @@ def export_command(args: argparse.Namespace) -> Summary:
         program = MATRICES[formulation](instance.problem, relax=args.relax, **options)
     hidden = args.outputs.aside(out)
     _write(program, hidden, out.name)
+    # the record and the lines
     rows, columns = program.shape
     record = instance.record(args) | {"formulation": formulation, "lam": args.lam, "budget": args.budget}
     record |= {"relaxed": args.relax, "merged": args.merge, "rows": rows, "columns": columns}

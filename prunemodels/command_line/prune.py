@@ -147,11 +147,13 @@ def prune_command(args: argparse.Namespace) -> Summary:
         check_ending(model, outs[0])
     tables = reserve(args, "path_csv", ".csv")
     proofs = reserve(args, "proof", ".npz")
+    # search, with the whole path where it is shown or serves several budgets
     whole = bool(tables or args.pictures or len(each) > 1)
     found = _of_boosted(each, model, whole=whole) if boosted else _of_forest(each, model)
     first = found[0]
     rows = first.held_out
     hints, on = hints_on_rows(rows, *first.seen), first.data if rows is None else rows
+    # the files
     for one, out in zip(found, outs, strict=True):
         dump_forest(drop_unused(one.saved) if args.drop_unused else one.saved, args.outputs.aside(out))
     for table in tables:
@@ -161,6 +163,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
             save_solution(first.solution, args.outputs.aside(proof))
     draw_pictures(args, lambda: first.picture(on))
     files = [*outs, *tables, *proofs]
+    # the record and the lines
     if len(each) > 1:
         return _of_budgets(each, found, on, files, hints)
     args, record = each[0], first.record | {"budget": each[0].budget, "lam": args.lam, "measured_on": on.file}
@@ -233,12 +236,14 @@ def check_budget_options(args: argparse.Namespace) -> list[argparse.Namespace]:
     """Refuse options that do not go together, before anything is read; the arguments for each budget."""
     limit_as_budget(args)
     each = each_budget(args)
+    # one goal
     if args.max_error is not None:
         need(args, "label", "is missing: --max-error is tested on labelled examples; name the label column of --data")
     elif args.budget is None and args.limit is None:
         if args.lam is None:
             raise InvalidInputError("one of --budget, --limit, --lam and --max-error is required")
         refuse(args, "method time_limit proof", "goes with --budget, not with --lam: drop it, or give a budget")
+    # options that go with some goals only
     if len(each) > 1:
         refuse(args, "proof picture", "is for one budget at a time; drop it, or give one budget")
     check_held_out_file(args, CHOOSES)
@@ -261,6 +266,7 @@ def check_budget_options(args: argparse.Namespace) -> list[argparse.Namespace]:
         "method time_limit proof",
         "cannot be used with --max-error, which chooses a certified breakpoint; drop one of them",
     )
+    # examples that test an error must not have been used for anything else
     for name in ("train", "error_data"):
         file = getattr(args, name)
         if file is not None and same_file(file, args.data):

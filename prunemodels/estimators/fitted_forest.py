@@ -71,6 +71,7 @@ def pruning_for_error(
             "sample_weight is given with max_error, which is promised for examples of equal weight; leave it out, or draw rows "
             "by their weights"
         )
+    # choosing rows and certifying rows, which have none in common
     labels, X = np.asarray(y), problem.X if hasattr(problem.X, "shape") else np.asarray(problem.X)
     choosing, chosen_y, name = problem, labels[usage.rows], "X_certify"
     if X_certify is None:
@@ -79,6 +80,7 @@ def pruning_for_error(
         groups = None if groups is None else repeated(groups[certify])
         choosing, chosen_y, name = on_other_rows(problem, _safe_indexing(X, choose)), labels[choose], "a half of X_valid"
         X_certify, y_certify = _safe_indexing(X, certify), labels[certify]
+    # in random order, as the bounds need them; groups are drawn as one
     n = len(np.asarray(y_certify)) if groups is None else np.unique(groups).size
     order = rng.permutation(n)
     if shares:
@@ -88,6 +90,7 @@ def pruning_for_error(
     def losses(pruning: Pruning, X: Any, y: Any) -> NDArray[np.float64]:
         return forest_losses(pruned_copy(forest, pruning), X, y, loss)
 
+    # a bound for the loss, from the choosing rows alone
     largest = loss.largest
     if not math.isfinite(largest):
         ends = Pruning.unpruned(choosing), Pruning.all_roots(choosing)
@@ -101,6 +104,7 @@ def pruning_for_error(
                 (lost,), _ = over_groups([lost], np.ones(len(lost)), groups)
             yield path[k], Draws(lost[order], largest)
 
+    # the cheapest pruning before the first that is not certified
     bound: BoundMethod = "exact" if shares and groups is None else "betting"
     kept = last_kept(candidates(), max_error, confidence, bound)
     if kept.answer is None:

@@ -197,6 +197,7 @@ def tradeoff_curve(
     >>> print(f"cost {curve.cost[point]:.2f}, error {curve.error[point]:.3f}")
     cost 11.04, error 0.077
     """
+    # sources that measure all of their points in one pass
     if isinstance(source, NestedPrunings):
         seen = evaluate_path(source, X, y, sample_weight=sample_weight)
         return TradeoffCurve(method or source.method, source.parameter_name, source.parameter, seen.cost, seen.error, seen.n)
@@ -218,6 +219,7 @@ def tradeoff_curve(
         errors = np.array([judge(truth, predicted) for predicted in source.staged_predict(X)])
         stages = np.arange(1, len(errors) + 1, dtype=np.float64)
         return TradeoffCurve(method or type(source).__name__, "stages", stages, source.staged_cost(X), errors, len(truth))
+    # models one by one
     models = source if isinstance(source, Mapping) else {0.0: source}
     if not models:
         raise InvalidInputError("source is an empty mapping; give at least one learner")

@@ -104,6 +104,7 @@ def save_solution(solution: LimitedSolution, file: str | Path) -> None:
         },
         "steps": None if proof is None else [table.step(step) for step in proof.steps],
     }
+    # the prunings: the answer, the mixture's, and the ends of the window
     prunings = [solution.pruning.kept, *(pruning.kept for pruning, _ in relaxation.mixture)]
     if proof is not None and (window := proof.window) is not None:
         prunings += [window.inner, window.outer]
@@ -228,6 +229,7 @@ class _Reader:
 
     def solution(self, about: dict[str, Any]) -> LimitedSolution:
         limits = tuple(self._limit(entry) for entry in about["limits"])
+        # the prunings stand in the order in which `save_solution` writes them
         prunings = [Pruning(self.problem, np.ascontiguousarray(kept)) for kept in self.arrays["prunings"]]
         told, weights = about["relaxation"], [_read(weight) for weight in about["relaxation"]["weights"]]
         mixture = tuple(zip(prunings[1 : 1 + len(weights)], weights, strict=True))

@@ -69,6 +69,7 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str] | None = None) ->
     InvalidInputError
         for features without a price, prices without a feature, and prices that contradict each other.
     """
+    # the table has a price for each feature
     missing = [c for c in ("feature", "cost") if c not in table.columns]
     if missing:
         raise InvalidInputError(f"costs: the table has the columns {list(table.columns)}, it needs {missing[0]!r}")
@@ -81,6 +82,7 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str] | None = None) ->
     table = table.astype({"feature": str})
     names = list(dict.fromkeys(table["feature"])) if names is None else names
     check_priced(table["feature"].tolist(), names)
+    # the items: rows that name the same one must agree
     prices: dict[str, Price] = {}
     needs: dict[str, list[str]] = {n: [] for n in names}
     once: dict[str, bool] = {}
@@ -99,9 +101,11 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str] | None = None) ->
                     f"costs: the item {item!r} has `once` {int(marked)} for {feature!r} and {int(not marked)} elsewhere; "
                     "write the same in each of its rows"
                 )
+    # items of the features that a feature needs
     for feature, other in _all_needed(_needed(table, names)):
         needs[feature] += [item for item in needs[other] if item not in needs[feature]]
     items = CostItems.from_items(prices, [needs[n] for n in names], [item for item, marked in once.items() if marked])
+    # other currencies
     for column in (str(c) for c in table.columns if str(c).startswith(CURRENCY)):
         items = items.with_currency(column.removeprefix(CURRENCY), _amounts(table, column))
     return items

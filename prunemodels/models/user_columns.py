@@ -86,6 +86,7 @@ class UserColumns:
                 f"the model keeps codes of categories and not their names, and a {type(given).__name__} numbers them in its own "
                 "way; give a table of pandas, or codes"
             )
+        # numbers and codes from here on; the first cell that has neither is refused
         lists = self._of_table(typed, name)
         if not lists and not typed:
             return X

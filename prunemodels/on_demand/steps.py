@@ -60,6 +60,7 @@ def advance(rows, at, trees, step_units, most, steps):  # type: ignore[no-untype
         i = rows[k]
         for t in range(node.shape[1]):
             h = node[i, t]
+            # down while row i has the feature and may take the step
             while left[h] >= 0 and status[i, column[h]] == KNOWN:
                 f = column[h]
                 if steps[i] + step_units[f] > most[i]:
@@ -137,11 +138,13 @@ def ask_for_one(rows, at, trees, ranges, owed, room, wanted, done, total):  # ty
     score, ends, stack = room
     for k in range(rows.shape[0]):
         i = rows[k]
+        # -1: no tree waits for the feature
         for f in range(score.shape[0]):
             score[f] = -1.0
         for t in range(n_trees):
             h = node[i, t]
             f = column[h]
+            # the guess is the node's own value; a tree that waits can still answer anything between `ends`
             for c in range(n_classes):
                 ends[0, c] = ends[1, c] = value[h, c]
             if left[h] >= 0 and at.status[i, f] == UNKNOWN:
@@ -150,11 +153,14 @@ def ask_for_one(rows, at, trees, ranges, owed, room, wanted, done, total):  # ty
                 for c in range(n_classes):
                     if ends[1, c] - ends[0, c] > widest:
                         widest = ends[1, c] - ends[0, c]
+                # the first tree that waits replaces the -1
                 score[f] = score[f] + widest if score[f] > 0.0 else widest
+            # (1): the sums of the trees' least and greatest answers, and of their guesses
             for c in range(n_classes):
                 total[k, 0, c] += ends[0, c]
                 total[k, 1, c] += ends[1, c]
                 total[k, 2, c] += value[h, c]
+        # a row whose trees all stand at leaves is done
         waits = False
         for f in range(score.shape[0]):
             waits = waits or score[f] >= 0
@@ -175,9 +181,11 @@ def _reach(start, i, at, trees, ranges, ends, stack):  # type: ignore[no-untyped
     while n:
         n -= 1
         h = stack[n]
+        # features that are known leave one way
         while left[h] >= 0 and status[i, column[h]] == KNOWN:
             x = cells[i, tested[h]]
             h = left[h] if (missing_left[h] if x != x else float(x) <= threshold[h]) else right[h]
+        # widen by the node's own answer, and see whether anything below could widen further
         inside = True
         for c in range(value.shape[1]):
             inside = inside and low[h, c] >= ends[0, c] and high[h, c] <= ends[1, c]
@@ -185,6 +193,7 @@ def _reach(start, i, at, trees, ranges, ends, stack):  # type: ignore[no-untyped
                 ends[0, c] = value[h, c]
             if value[h, c] > ends[1, c]:
                 ends[1, c] = value[h, c]
+        # both ways are open
         if not inside and left[h] >= 0 and status[i, column[h]] == UNKNOWN:
             stack[n], stack[n + 1] = left[h], right[h]
             n += 2
@@ -198,6 +207,7 @@ def _best_buy(score, owed, i):  # type: ignore[no-untyped-def]
     for f in range(score.shape[0]):
         if score[f] < 0:
             continue
+        # items that the row bought already cost nothing
         left_to_pay = 0.0
         for m in range(needs.shape[1]):
             if needs[f, m] and not bought[i, m]:

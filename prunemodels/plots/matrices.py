@@ -107,6 +107,7 @@ def plot_matrix(
     _check_entries(given)
     if not min(given.shape):
         raise InvalidInputError(f"matrix has {given.shape[0]} rows and {given.shape[1]} columns; give at least one of each")
+    # cells that hold a name, or as many as fit
     (m, n), small = given.shape, _is_small(given)
     names = [math_name(name) for name in given.columns]
     if small:
@@ -117,6 +118,7 @@ def plot_matrix(
     ax = axes_for(ax, size)
     dense = given.dense()
     _shade(ax, dense, [math_name(name) for name in given.rows], names, aspect="auto")
+    # entries and grid lines, where they can be read
     ax.xaxis.tick_top()
     if not small:
         ax.set(xlabel=f"{n:,} columns", ylabel=f"{m:,} rows")

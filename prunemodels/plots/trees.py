@@ -151,6 +151,7 @@ def plot_point(
         raise InvalidInputError(
             f"the picture would have {len(paid):,} purchases, at most {DRAWING.most_purchases} can be read; take fewer examples"
         )
+    # z in the nodes
     drawing = draw_on(problem.ensemble, trees, named=True, first=first, ax=ax)
     missing = [h for h in drawing.layout.node.tolist() if f"z[{h}]" not in values]
     if missing:
@@ -163,6 +164,7 @@ def plot_point(
         fill, text = _shade(float(z))
         look[h] = Look(BLACK, fill, text, (f"z = {_number(z)}",))
     drawing.boxes(look, first)
+    # w below the trees
     (left, right), across = drawing.ax.get_xlim(), drawing.unit[0]
     told = textwrap.fill(f"w: {'; '.join(paid)}" if paid else "", max(20, int((right - left) * across / DRAWING.letter)))
     drawing.ax.set_title(told, y=0, va="top", color=VERMILION, fontsize=SMALL)

@@ -288,6 +288,7 @@ def _tally(  # type: ignore[no-untyped-def]
         last[:] = -1
         for t in range(roots.shape[0]):
             h = roots[t]
+            # walk to a leaf of what was kept; a tree counts once for each column it passes
             while kept[h]:
                 f = feature[h]
                 for c in column[start[f] : start[f + 1]]:

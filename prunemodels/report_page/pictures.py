@@ -148,6 +148,7 @@ def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
     found, own = seen.stops, facts.tradeoff.chosen.cost
     by_policy = found.by_policy()
     colour = colours_of(by_policy)
+    # by every policy, unless all cost the same
     drawn = []
     cost = found.evaluation.cost
     if cost.max() > cost.min():
@@ -164,6 +165,7 @@ def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
         title = "Share of the examples that stop at each stage, by policy"
         svg = inline(ax, "layers-chart", title, f"{told}. The chosen one costs {amount(own)}.")
         drawn.append(Drawn("By every policy", svg))
+    # by the chosen policy
     ax = axes_for(None, (WIDTH, 0.9 + 0.27 * max(found.used.size, 5)))
     draw_bars(ax, found, colour)
     ax.set_title("", loc="left")
@@ -171,6 +173,7 @@ def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
         f"{share(part)} of the examples stop at stage {s}" for s, part in zip(found.used, found.share(), strict=True)
     )
     svg = inline(ax, "bars-chart", "Share of the examples that stop at each stage", f"{told}.")
+    # what was bought by then, unless nothing was
     n_bought = int(found.bought.any(axis=1).sum())
     nothing = "The stages do not say what they read." if facts.purchases is None else "Nothing that has a price was bought."
     drawn.append(Drawn("By the chosen policy", svg, "" if n_bought else nothing))

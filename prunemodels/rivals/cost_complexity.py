@@ -259,9 +259,11 @@ def _meld(a, b, numerator, denominator, smaller, others):  # type: ignore[no-unt
     """Merge two skew heaps of blocks; -1 is the empty heap."""
     if a < 0 or b < 0:
         return max(a, b)
+    # a is from here on the block on top
     if less(numerator[a], denominator[a], numerator[b], denominator[b]):
         a, b = b, a
     root = a
+    # down the right spine, where the two children change places (Sleator and Tarjan 1986)
     while True:
         rest = others[a]
         others[a] = smaller[a]

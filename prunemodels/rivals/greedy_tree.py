@@ -135,6 +135,7 @@ def _part(order, t, begin, middle, end, goes_left, spare):  # type: ignore[no-un
     for s in range(order.shape[0]):
         if s == t:
             continue
+        # stable: rows of the left side move up in place, those of the right one wait in `spare`
         to_left, to_right = begin, 0
         for k in range(begin, end):
             i = order[s, k]

@@ -192,14 +192,17 @@ def _scan(sums, totals, start, needed, gain, last_left, missing_left):  # type: 
         total = totals[s]
         left = np.empty_like(total)
         for f in range(start.shape[0] - 1):
+            # a feature's last bin has its missing values
             missing = sums[s, start[f + 1] - 1]
             left[:] = 0.0
             for b in range(start[f + 1] - start[f] - 1):
+                # missing values on the right; where there are none, later ones follow the larger side
                 left += sums[s, start[f] + b]
                 found, sides = _gain(left, total, needed)
                 if found > max(gain[s, f], 0.0) + needed.tie + needed.share * sides:
                     gain[s, f], last_left[s, f] = found, b
                     missing_left[s, f] = missing[1] == 0 and 2 * left[1] > total[1]
+                # missing values on the left
                 if missing[1] > 0:
                     found, sides = _gain(left + missing, total, needed)
                     if found > max(gain[s, f], 0.0) + needed.tie + needed.share * sides:

@@ -218,15 +218,18 @@ def _best_stump(table, order, begin, end, counts, n_examples, paid, rule, prices
     for k in range(n_features):
         if k >= rule.max_features and feature >= 0:
             break
+        # draw the next feature without replacement; features that differ nowhere in the node do not count
         if rule.max_features < n_features:
             other = k + int(_draw(state) * (n_features - k))
             features[k], features[other] = features[other], features[k]
         t = features[k]
         if table.X[t, order[t, begin]] == table.X[t, order[t, end - 1]]:
             continue
+        # draw the places where stumps are tried
         if not rule.everything:
             for _ in range(_n_stumps(n_examples)):
                 drawn[_random_place(table.X[t], order[t], begin, end, state) - begin] = True
+        # the stump with the least price per gain
         gain, where = _best_place(table, order[t], begin, end, t, counts, of_node, rule, drawn)
         if gain > SMALLEST_GAIN * of_node:
             risk = (_split_price(t, paid, prices) if rule.weighted else 1.0) / gain
@@ -241,11 +244,13 @@ def _best_place(table, rows, begin, end, t, counts, of_node, rule, drawn):  # ty
     x, n, may_stop = table.X[t], counts.sum(), rule.minimax and rule.measure == PAIRS
     left, right = np.zeros(counts.size), counts.copy()
     most, where, wanted = 0.0, -1, False
+    # rows move from right to left one by one, in the order of the feature
     for place in range(begin, end - 1):
         i = rows[place]
         left[table.y[i]] += table.weight[i]
         right[table.y[i]] -= table.weight[i]
         wanted = wanted or rule.everything or drawn[place - begin]
+        # stumps lie between different values only; a drawn place among equal ones means the next such
         if x[rows[place + 1]] > x[i]:
             smaller_side = min(place + 1 - begin, end - 1 - place)
             if wanted and smaller_side >= rule.min_samples_leaf:
@@ -255,6 +260,7 @@ def _best_place(table, rows, begin, end, t, counts, of_node, rule, drawn):  # ty
                 gain = of_node - (max(of_left, of_right) if rule.minimax else expected)
                 if gain > most:
                     most, where = gain, place
+                # from here on the left side is the worse one, and only gets worse
                 if may_stop and of_left >= of_right:
                     break
             wanted = False

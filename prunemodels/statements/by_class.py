@@ -236,11 +236,13 @@ def by_class(
             change = paired_share_interval(*over(right[1].astype(np.float64) - right[0], at), confidence)
         return Found(name, tuple(rate(hits, at) for hits in right), change)
 
+    # class by class
     members = [truth == label for label in classes]
     right = [answers == truth for answers in said]
     seen = tuple(found(name, right, at) for name, at in zip(labels, members, strict=True) if at.any())
     only = (str(answers[0]) if len(seen) > 1 and (answers == answers[0]).all() else None for answers in said)
     one = ByClass(truth.size, seen, tuple(only), names=names)
+    # of the positive class: who is ill, and who is called ill
     k = positive_class(classes, truth, weights, positive)
     if k is None:
         return one

@@ -300,12 +300,14 @@ def _betting(x, alpha, bisections):  # type: ignore[no-untyped-def]
     """(2) by bisection, for x in [0, 1]; returns an m at which the capital reached 1/alpha, or 1."""
     n = x.shape[0]
     stake = np.empty(n)
+    # stakes from the mean and the variance of what came before, so that no stake knows its own x
     total, squares, variance = 0.5, 0.25, 0.25
     for i in range(n):
         stake[i] = math.sqrt(2 * math.log(1 / alpha) / (n * variance))
         total += x[i]
         squares += (x[i] - total / (i + 2)) ** 2
         variance = squares / (i + 2)
+    # the capital grows past 1/alpha where m is far above the mean: find the least such m
     low, high = 0.0, 1.0
     for _ in range(bisections):
         m = (low + high) / 2

@@ -113,6 +113,7 @@ class Reader:
         if self._names is not None:
             features = [self._names[j] for j in self._used] if self._with_features else []
             needed = [*features, *self._columns.values()] or [self._names[0]]
+        # an error of a file that changed meanwhile is told as the change, other damage as what it is
         chunks = table.source.chunks(needed, table.chunk_rows)
         while True:
             table.unchanged.check()

@@ -58,6 +58,7 @@ def catboost_forest(
     scale, bias = document["scale_and_bias"]
     if np.ndim(bias) != 1 or not len(bias) or not np.isfinite([float(scale), *map(float, bias)]).all():
         raise ValueError(f"scale_and_bias is {str(document['scale_and_bias'])[:40]}, not a number and a list of numbers")
+    # symmetric trees become nested ones; a tree with several outputs becomes one for each
     trees = document.get("trees") or [_nested(tree, len(bias)) for tree in document["oblivious_trees"]]
     columns = {f["feature_index"]: f for f in document["features_info"].get("float_features", [])}
     n_outputs, n_features = len(bias), 1 + max(f["flat_feature_index"] for f in columns.values())

@@ -109,6 +109,7 @@ def read_lightgbm(model: Any) -> ModelForest:
     n_outputs, trees = int(text.of("num_class")), _trees(text)
     output, mean = np.arange(len(text.trees), dtype=np.int32) % n_outputs, "average_output" in text.head
     share = 1.0 / np.bincount(output, minlength=n_outputs) if mean else np.ones(n_outputs)
+    # the trees; averaged ones have their share of the sum
     forest = forest_from_trees(
         trees,
         n_features=int(text.of("max_feature_idx")) + 1,
@@ -122,6 +123,7 @@ def read_lightgbm(model: Any) -> ModelForest:
         sharpness=next((float(word.removeprefix("sigmoid:")) for word in more if word.startswith("sigmoid:")), 1.0),
         averaged=mean,
     )
+    # where missing values and zeros go is written node by node in the file's order
     files = [counterparts(forest.ensemble, t, *children(tree)) for t, tree in enumerate(text.trees)]
     missing_left, zero_missing = _missing(forest, text, files)
     ensemble = replace(forest.ensemble, missing_left=missing_left)
