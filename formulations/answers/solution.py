@@ -129,50 +129,32 @@ class FixingStage(Brief):
     The price of every purchase that no split fixed in before has paid is shared among the open splits that need it in proportion
     to exp(score). Under these shares the best closure with one of `fixed_in` forced out, or one of `fixed_out` forced in, is
     worse than the solution's pruning.
-
-    Parameters
-    ----------
-    nodes, score
-        int32 and float32, shape (k,): the splits that pay prices, and their scores.
-    fixed_in, fixed_out
-        int32: the splits that are decided here.
-    iteration
-        at which they were decided; for warm starts.
     """
 
+    # nodes, score: int32 and float32, shape (k,): the splits that pay prices, and their scores
     nodes: NDArray[np.int32]
     score: NDArray[np.float32]
+    # fixed_in, fixed_out: int32: the splits that are decided here
     fixed_in: NDArray[np.int32]
     fixed_out: NDArray[np.int32]
-    iteration: int = 0
+    iteration: int = 0  # at which they were decided; for warm starts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SharedPrices(Brief):
-    """Scores, the splits that they decide, and a flow on the splits that stay open.
+    """Scores, the splits that they decide, and a flow on the splits that stay open."""
 
-    Parameters
-    ----------
-    stages
-        in their order.
-    nodes, score
-        int32 and float32, shape (k,): the splits that stay open, and their scores: they prove the bound of a run that stopped
-        before its core was cut.
-    dual
-        int64: the flow on the usage arcs of `nodes`, canonical order, in `unit`; None where the core was not cut.
-    unit, lam
-        as in `ItemDuals`.
-    iteration
-        number of iterations; for warm starts.
-    """
-
-    stages: tuple[FixingStage, ...]
+    stages: tuple[FixingStage, ...]  # in their order
+    # nodes, score: int32 and float32, shape (k,): the splits that stay open, and their scores: they prove the bound of a run that
+    # stopped before its core was cut
     nodes: NDArray[np.int32]
     score: NDArray[np.float32]
+    # int64: the flow on the usage arcs of `nodes`, canonical order, in `unit`; None where the core was not cut
     dual: NDArray[np.int64] | None
+    # unit, lam: as in `ItemDuals`
     unit: Fraction
     lam: Fraction
-    iteration: int = 0
+    iteration: int = 0  # number of iterations; for warm starts
 
 
 Certificate = ItemDuals | SharedPrices

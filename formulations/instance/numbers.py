@@ -53,26 +53,13 @@ what is farther apart has no product, ratio or sum in a float."""
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Gains, prices and weights with their units. Of type int64 or (integers of any length) object they are exact.
+    """Gains, prices and weights with their units. Of type int64 or (integers of any length) object they are exact."""
 
-    Parameters
-    ----------
-    gain
-        shape (n,): gain of each split, 0 at leaves, in `gain_unit` of error (1).
-    price
-        shape (M,): price of each item for a row of weight 1; a row pays this times its `weight`.
-    weight
-        shape (N,): weights of the rows; of floats they sum to 1.
-    evaluation
-        shape (n,): price of evaluating each split on all its examples.
-    gain_unit, price_unit
-        exact units, see (1) and (2); 1 for floats.
-    """
-
-    gain: NDArray[Any]
-    price: NDArray[Any]
-    weight: NDArray[Any]
-    evaluation: NDArray[Any]
+    gain: NDArray[Any]  # shape (n,): gain of each split, 0 at leaves, in `gain_unit` of error (1)
+    price: NDArray[Any]  # shape (M,): price of each item for a row of weight 1; a row pays this times its `weight`
+    weight: NDArray[Any]  # shape (N,): weights of the rows; of floats they sum to 1
+    evaluation: NDArray[Any]  # shape (n,): price of evaluating each split on all its examples
+    # gain_unit, price_unit: exact units, see (1) and (2); 1 for floats
     gain_unit: Fraction
     price_unit: Fraction
 

@@ -72,30 +72,14 @@ class Bill:
 
 @dataclass(frozen=True, eq=False)
 class ForestUsage:
-    """What each split of a forest charges the rows of a cost sample.
+    """What each split of a forest charges the rows of a cost sample."""
 
-    Parameters
-    ----------
-    ensemble
-        the trees.
-    costs
-        items, prices, and what each feature needs.
-    evaluation
-        a_f >= 0 for each feature: the price of evaluating one split on it.
-    charges
-        the items that each node charges the rows that reach it.
-    weights
-        float64, one a row: omega_i > 0.
-    routing
-        which of these rows reach which node.
-    """
-
-    ensemble: Forest
-    costs: CostItems
-    evaluation: tuple[Fraction, ...]
-    charges: Charges
-    weights: NDArray[np.float64]
-    routing: Routing
+    ensemble: Forest  # the trees
+    costs: CostItems  # items, prices, and what each feature needs
+    evaluation: tuple[Fraction, ...]  # a_f >= 0 for each feature: the price of evaluating one split on it
+    charges: Charges  # the items that each node charges the rows that reach it
+    weights: NDArray[np.float64]  # float64, one a row: omega_i > 0
+    routing: Routing  # which of these rows reach which node
 
     @property
     def n_rows(self) -> int:

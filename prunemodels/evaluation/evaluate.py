@@ -40,14 +40,10 @@ from prunemodels.statements.wording import LimitUse, limit_uses, use_in_words
 class EvaluationParams:
     """Limits of work and memory of evaluations."""
 
-    promised_rows: int = 100
-    """Largest number of rows of a path that are tested for an error that is promised."""
-    block_bytes: int = 2**27
-    """Approximate memory of a block of examples; blocks are processed one at a time."""
-    tradeoff_work: float = 10.0
-    """Limit of the work of all searches of a trade-off together, in seconds by formula."""
-    spent: float = 0.98
-    """A breakpoint that spends this share of a budget is taken without a search between the breakpoints."""
+    promised_rows: int = 100  # largest number of rows of a path that are tested for an error that is promised
+    block_bytes: int = 2**27  # approximate memory of a block of examples; blocks are processed one at a time
+    tradeoff_work: float = 10.0  # limit of the work of all searches of a trade-off together, in seconds by formula
+    spent: float = 0.98  # a breakpoint that spends this share of a budget is taken without a search between the breakpoints
 
 
 PARAMS = EvaluationParams()

@@ -36,21 +36,11 @@ NEARLY_TIED = 1e-9
 
 
 class Ballot(NamedTuple):
-    """The votes on each row at a position.
+    """The votes on each row at a position."""
 
-    Parameters
-    ----------
-    value
-        float64, shape (n, C): what each node adds to the vote.
-    leaf
-        int32, shape (T, N): where each row is in each tree.
-    total
-        float64, shape (N, C): the sums of the votes.
-    """
-
-    value: NDArray[np.float64]
-    leaf: NDArray[np.int32]
-    total: NDArray[np.float64]
+    value: NDArray[np.float64]  # shape (n, C): what each node adds to the vote
+    leaf: NDArray[np.int32]  # shape (T, N): where each row is in each tree
+    total: NDArray[np.float64]  # shape (N, C): the sums of the votes
 
 
 class NewLeaves(NamedTuple):

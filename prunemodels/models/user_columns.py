@@ -43,33 +43,20 @@ Codes = tuple[NDArray[np.float64], dict[int, str]]
 
 @dataclass(frozen=True, eq=False)
 class UserColumns:
-    """How the columns of a model's table become numbers.
+    """How the columns of a model's table become numbers."""
 
-    Parameters
-    ----------
-    categories
-        for each column whose categories the model names, by its place, these in the order of their codes. None: the model has
-        categories and does not say of which columns, see `in_order`.
-    in_order
-        LightGBM keeps the categories of a table without their columns: in a table the first column of the type "category" has
-        the first ones, and so on. None: another library.
-    own_codes
-        whether other columns of the type "category" stand for the codes that the table itself has, as libraries take them which
-        were trained on codes; False: they are refused, since the model was trained on numbers there.
-    refuses
-        whether a category that the training did not know is refused; False: it counts as missing.
-    arrays
-        whether arrays hold codes; False: they hold the categories, as tables do.
-    by_text
-        whether the number 70 may stand for the category "70".
-    """
-
+    # for each column whose categories the model names, by its place, these in the order of their codes. None: the model has
+    # categories and does not say of which columns, see `in_order`.
     categories: Mapping[int, Sequence[Any]] | None
+    # LightGBM keeps the categories of a table without their columns: in a table the first column of the type "category" has the
+    # first ones, and so on. None: another library.
     in_order: Sequence[Sequence[Any]] | None = None
+    # whether other columns of the type "category" stand for the codes that the table itself has, as libraries take them which
+    # were trained on codes; False: they are refused, since the model was trained on numbers there
     own_codes: bool = False
-    refuses: bool = False
-    arrays: bool = True
-    by_text: bool = True
+    refuses: bool = False  # whether a category that the training did not know is refused; False: it counts as missing
+    arrays: bool = True  # whether arrays hold codes; False: they hold the categories, as tables do
+    by_text: bool = True  # whether the number 70 may stand for the category "70"
 
     def numbers(self, X: Any, n_columns: int, name: str) -> Any:
         """(1) or (2): a table as float64, shape (N, n_columns); what has no such columns as it is."""

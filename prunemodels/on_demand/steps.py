@@ -103,21 +103,11 @@ class Owed(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room to work in, made outside: numba would compile functions of its own for arrays that a kernel makes.
+    """Room to work in, made outside: numba would compile functions of its own for arrays that a kernel makes."""
 
-    Parameters
-    ----------
-    score
-        float64, shape (F,): of a row, the score of each feature.
-    ends
-        float64, shape (2, K): of a tree, both ends of its range.
-    stack
-        int64: nodes that are left to visit, never more than a tree has.
-    """
-
-    score: NDArray[np.float64]
-    ends: NDArray[np.float64]
-    stack: NDArray[np.int64]
+    score: NDArray[np.float64]  # shape (F,): of a row, the score of each feature
+    ends: NDArray[np.float64]  # shape (2, K): of a tree, both ends of its range
+    stack: NDArray[np.int64]  # nodes that are left to visit, never more than a tree has
 
     @classmethod
     def of(cls, n_features: int, n_classes: int, trees: Trees) -> Self:

@@ -50,18 +50,13 @@ from scipy.special import expit
 class CSTCParams:
     """Iterations, ridges and tolerances of the training of CSTC."""
 
-    fine_ridge: float = 1e-4
-    """Weight of the ridge term of (F1)."""
+    fine_ridge: float = 1e-4  # weight of the ridge term of (F1)
+    # a root mean squared difference up to this, of labels of variance 1, is no error: the ridge term alone makes some
     no_error: float = 1e-3
-    """A root mean squared difference up to this, of labels of variance 1, is no error: the ridge term alone makes some."""
-    eps: float = 1e-6
-    """Smoothing of the square roots; weights of this size count as zero."""
-    leaf_rounds: int = 200
-    """Largest number of rounds of (T1) and auxiliary variables."""
-    node_steps: int = 20
-    """Largest number of L-BFGS steps on one majoriser."""
-    ridge: float = 1e-9
-    """Relative addition to the diagonal of (T1), so that constant and repeated columns are allowed."""
+    eps: float = 1e-6  # smoothing of the square roots; weights of this size count as zero
+    leaf_rounds: int = 200  # largest number of rounds of (T1) and auxiliary variables
+    node_steps: int = 20  # largest number of L-BFGS steps on one majoriser
+    ridge: float = 1e-9  # relative addition to the diagonal of (T1), so that constant and repeated columns are allowed
 
 
 PARAMS = CSTCParams()

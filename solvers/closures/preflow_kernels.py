@@ -19,29 +19,19 @@ from formulations.compiled import njit
 
 
 class Adjacency(NamedTuple):
-    """Who is next to whom; all int32.
+    """Who is next to whom; all int32."""
 
-    Parameters
-    ----------
-    parent
-        shape (k,): -1 at tops.
-    first_child, child
-        the children of split h are ``child[first_child[h] : first_child[h + 1]]``.
-    first_arc, head
-        the usage arcs of split h begin at ``first_arc[h]``; ``head`` is the purchase of each arc.
-    first_user, user
-        the users of purchase j are ``user[first_user[j] : first_user[j + 1]]``.
-    arc, place
-        the usage arc of each place in `user`, and the place of each usage arc.
-    """
-
-    parent: NDArray[np.int32]
+    parent: NDArray[np.int32]  # shape (k,): -1 at tops
+    # first_child, child: the children of split h are ``child[first_child[h] : first_child[h + 1]]``
     first_child: NDArray[np.int32]
     child: NDArray[np.int32]
+    # first_arc, head: the usage arcs of split h begin at ``first_arc[h]``; ``head`` is the purchase of each arc
     first_arc: NDArray[np.int32]
     head: NDArray[np.int32]
+    # first_user, user: the users of purchase j are ``user[first_user[j] : first_user[j + 1]]``
     first_user: NDArray[np.int32]
     user: NDArray[np.int32]
+    # arc, place: the usage arc of each place in `user`, and the place of each usage arc
     arc: NDArray[np.int32]
     place: NDArray[np.int32]
 

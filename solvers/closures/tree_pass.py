@@ -181,23 +181,15 @@ def mark_below(parent, mark):  # type: ignore[no-untyped-def]
 
 
 class Heaps(NamedTuple):
-    """Leftist heaps of blocks, one below each block; all of shape (k,).
+    """Leftist heaps of blocks, one below each block; all of shape (k,)."""
 
-    Parameters
-    ----------
-    top
-        int32: the best block below each block, -1 for none.
-    left, right, rank
-        int32, int32, int8: the children of each block within its heap, and how far the next empty place is on its right.
-    joined
-        bool: whether a split belongs to the block of the split above it.
-    """
-
-    top: NDArray[np.int32]
+    top: NDArray[np.int32]  # the best block below each block, -1 for none
+    # left, right, rank: int32, int32, int8: the children of each block within its heap, and how far the next empty place is on
+    # its right
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     rank: NDArray[np.int8]
-    joined: NDArray[np.bool_]
+    joined: NDArray[np.bool_]  # whether a split belongs to the block of the split above it
 
     @classmethod
     def of(cls, k: int) -> Self:

@@ -153,21 +153,11 @@ AnyPricing = PricingMethod | TreePricer
 
 @dataclass(frozen=True, eq=False)
 class TreePruning:
-    """A column: a pruning of one tree, an extreme point of NWS15's P^(t).
+    """A column: a pruning of one tree, an extreme point of NWS15's P^(t)."""
 
-    Parameters
-    ----------
-    tree
-        t.
-    kept
-        int64: the kept splits, ascending.
-    cost
-        c_t theta^t in the unit of (OBJ), without charges.
-    """
-
-    tree: int
-    kept: NDArray[np.int64]
-    cost: float
+    tree: int  # t
+    kept: NDArray[np.int64]  # the kept splits, ascending
+    cost: float  # c_t theta^t in the unit of (OBJ), without charges
 
     @property
     def key(self) -> Hashable:

@@ -123,18 +123,7 @@ def pruning_path(
 
 @dataclass(frozen=True)
 class PathOptions:
-    """The arguments of `pruning_path`, and more for callers who need less of the path.
-
-    Parameters
-    ----------
-    around
-        a cost, in the unit of the prices. Rows far from it may be missing: all rows are optimal at some lambda, but only the edge
-        of the hull with that cost, and small parts beside it, are known to have no row between. Then there is no certificate.
-    deadline
-        of `time.perf_counter`: past it `OutOfTime` is raised.
-    cuts
-        the proof never decides whether a large part goes at one lambda.
-    """
+    """The arguments of `pruning_path`, and more for callers who need less of the path."""
 
     ties: Ties = "smallest"
     certificate: bool = True
@@ -142,9 +131,11 @@ class PathOptions:
     checkpoint: str | Path | None = None
     progress: bool | None = False
     params: PathParams = PathParams()
+    # a cost, in the unit of the prices. Rows far from it may be missing: all rows are optimal at some lambda, but only the edge
+    # of the hull with that cost, and small parts beside it, are known to have no row between. Then there is no certificate.
     around: Fraction | None = None
-    deadline: float = math.inf
-    cuts: bool = False
+    deadline: float = math.inf  # of `time.perf_counter`: past it `OutOfTime` is raised
+    cuts: bool = False  # the proof never decides whether a large part goes at one lambda
 
 
 def divide_and_conquer(problem: PruningProblem, asked: PathOptions) -> PruningPath:

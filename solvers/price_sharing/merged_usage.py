@@ -29,34 +29,19 @@ MOST_TREES = 2**16 - 1
 
 
 class MergedUsage(NamedTuple):
-    """Usage of some items. An *entry* is a slice in one block; a *segment* has the entries of one item in one block.
+    """Usage of some items. An *entry* is a slice in one block; a *segment* has the entries of one item in one block."""
 
-    Parameters
-    ----------
-    split
-        int32, shape (e,): the place of the split among the open ones.
-    stop
-        int64, shape (e + 1,): the arcs of entry k are those from `stop[k]` to `stop[k + 1]`.
-    place
-        uint16, shape (a,): the class of each arc, numbered within its segment.
-    price
-        int64, shape (c,): of each class, > 0.
-    entries, classes
-        int64, shape (g + 1,): the first entry and the first class of each segment. Segments are sorted by item, then by block.
-    by_row
-        bool, shape (g,): segments in which each row is a class of its own, because two sets of users have the same code.
-    begins
-        int64, shape (items + 1,): the first slice of each item.
-    """
-
-    split: NDArray[np.int32]
-    stop: NDArray[np.int64]
-    place: NDArray[np.uint16]
-    price: NDArray[np.int64]
+    split: NDArray[np.int32]  # shape (e,): the place of the split among the open ones
+    stop: NDArray[np.int64]  # shape (e + 1,): the arcs of entry k are those from `stop[k]` to `stop[k + 1]`
+    place: NDArray[np.uint16]  # shape (a,): the class of each arc, numbered within its segment
+    price: NDArray[np.int64]  # shape (c,): of each class, > 0
+    # entries, classes: int64, shape (g + 1,): the first entry and the first class of each segment. Segments are sorted by item,
+    # then by block.
     entries: NDArray[np.int64]
     classes: NDArray[np.int64]
+    # bool, shape (g,): segments in which each row is a class of its own, because two sets of users have the same code
     by_row: NDArray[np.bool_]
-    begins: NDArray[np.int64]
+    begins: NDArray[np.int64]  # shape (items + 1,): the first slice of each item
 
     def resize(self, n_entries: int, n_arcs: int, n_classes: int) -> None:
         """Make the lists longer or shorter, in place: where they are large, there is no copy beside them."""
@@ -67,30 +52,14 @@ class MergedUsage(NamedTuple):
 
 
 class BlockClasses(NamedTuple):
-    """The classes of one item's rows in one block, and room to find them; all but `table` have a number for each row.
+    """The classes of one item's rows in one block, and room to find them; all but `table` have a number for each row."""
 
-    Parameters
-    ----------
-    code
-        uint64: (1), 0 for rows that do not need the item.
-    first_row
-        int32: the first row of the class of each row with a code.
-    total
-        int64: the price of each first row's class, 0 for all other rows.
-    place
-        int32: the number of each first row's class, -1 for all other rows and where the price is 0.
-    reached
-        int64: the last slice that has the row.
-    table
-        int32: a hash table for the codes.
-    """
-
-    code: NDArray[np.uint64]
-    first_row: NDArray[np.int32]
-    total: NDArray[np.int64]
-    place: NDArray[np.int32]
-    reached: NDArray[np.int64]
-    table: NDArray[np.int32]
+    code: NDArray[np.uint64]  # (1), 0 for rows that do not need the item
+    first_row: NDArray[np.int32]  # the first row of the class of each row with a code
+    total: NDArray[np.int64]  # the price of each first row's class, 0 for all other rows
+    place: NDArray[np.int32]  # the number of each first row's class, -1 for all other rows and where the price is 0
+    reached: NDArray[np.int64]  # the last slice that has the row
+    table: NDArray[np.int32]  # a hash table for the codes
 
     @classmethod
     def of(cls, usage: BlockedUsage) -> BlockClasses:

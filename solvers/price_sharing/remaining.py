@@ -41,47 +41,28 @@ class Slices:
 
 
 class BlockedUsage(NamedTuple):
-    """Usage of the open splits in blocks of rows, as the compiled passes take it.
+    """Usage of the open splits in blocks of rows, as the compiled passes take it."""
 
-    Parameters
-    ----------
-    item, split, begins
-        of the slices, see `Slices`.
-    node
-        `Remaining.nodes`.
-    tree_of
-        the tree of each node.
-    start, stop, order, rows, size
-        see `RowBlocks`.
-    once
-        bool, shape (M,): items that are paid once for all rows.
-    """
-
+    # item, split, begins: of the slices, see `Slices`
     item: NDArray[np.int32]
     split: NDArray[np.int32]
     begins: NDArray[np.int64]
-    node: NDArray[np.int32]
-    tree_of: NDArray[np.int32]
+    node: NDArray[np.int32]  # `Remaining.nodes`
+    tree_of: NDArray[np.int32]  # the tree of each node
+    # start, stop, order, rows, size: see `RowBlocks`
     start: NDArray[np.int32]
     stop: NDArray[np.int32]
     order: NDArray[np.uint16]
     rows: NDArray[np.int32]
     size: int
-    once: NDArray[np.bool_]
+    once: NDArray[np.bool_]  # shape (M,): items that are paid once for all rows
 
 
 class UnpaidPrices(NamedTuple):
-    """What purchases cost, as the compiled passes take it; `price_for_row` and `price_once` read it.
+    """What purchases cost, as the compiled passes take it; `price_for_row` and `price_once` read it."""
 
-    Parameters
-    ----------
-    paid
-        `Remaining.paid`; empty: none is.
-    item, weight, for_all, grid
-        `IntegerPrices.price_arrays`.
-    """
-
-    paid: NDArray[np.bool_]
+    paid: NDArray[np.bool_]  # `Remaining.paid`; empty: none is
+    # item, weight, for_all, grid: `IntegerPrices.price_arrays`
     item: NDArray[np.int64]
     weight: NDArray[np.int64]
     for_all: NDArray[np.int64]

@@ -40,21 +40,12 @@ SMALLEST_WEIGHT = 1e-200
 
 
 class OwnRows(NamedTuple):
-    """The rows of each slice in each block whose purchases the slice's split helps to pay for; without `number`: all rows.
+    """The rows of each slice in each block whose purchases the slice's split helps to pay for; without `number`: all rows."""
 
-    Parameters
-    ----------
-    number
-        int32, shape (blocks, slices): how many.
-    first
-        int64, the same shape: where those of a slice begin in `place`, if they are some of its rows and not all.
-    place
-        uint16: places in the block.
-    """
-
-    number: NDArray[np.int32]
+    number: NDArray[np.int32]  # shape (blocks, slices): how many
+    # int64, the same shape: where those of a slice begin in `place`, if they are some of its rows and not all
     first: NDArray[np.int64]
-    place: NDArray[np.uint16]
+    place: NDArray[np.uint16]  # places in the block
 
     @classmethod
     def of(cls, *shape: int) -> Self:

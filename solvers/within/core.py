@@ -73,25 +73,14 @@ def rates_of(mu: NDArray[np.float64]) -> Rates:
 
 @dataclass(frozen=True, eq=False)
 class RowUses:
-    """Uses of the k splits and j purchases of a core, and what is left of every limit.
+    """Uses of the k splits and j purchases of a core, and what is left of every limit."""
 
-    Parameters
-    ----------
-    of_splits, of_purchases
-        float64, shape (k, R) and (j, R): integers where `same` is 0.
-    room
-        float64, shape (R,): what the kept splits leave of every limit, below 0 where they exceed it.
-    same
-        float64, shape (R,): what counts as equal.
-    scale
-        float64, shape (R,): the uses here are those of the limits times this.
-    """
-
+    # of_splits, of_purchases: float64, shape (k, R) and (j, R): integers where `same` is 0
     of_splits: sparse.csr_array
     of_purchases: sparse.csr_array
-    room: NDArray[np.float64]
-    same: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    room: NDArray[np.float64]  # shape (R,): what the kept splits leave of every limit, below 0 where they exceed it
+    same: NDArray[np.float64]  # shape (R,): what counts as equal
+    scale: NDArray[np.float64]  # shape (R,): the uses here are those of the limits times this
 
     @classmethod
     def of(cls, rows: LimitRows, own: sparse.csr_array, nodes: NDArray[np.int32], purchases: NDArray[np.int32]) -> Self:

@@ -216,24 +216,12 @@ class ArrayRows:
 
 @dataclass(frozen=True)
 class ParquetRows:
-    """Row groups of a Parquet file that the worker can open.
+    """Row groups of a Parquet file that the worker can open."""
 
-    Parameters
-    ----------
-    file
-        its path, as the worker sees it.
-    groups
-        numbers of the row groups.
-    features
-        the columns, in the forest's order.
-    weight
-        the column of the weights; None: 1 each.
-    """
-
-    file: str
-    groups: tuple[int, ...]
-    features: tuple[str, ...]
-    weight: str | None = None
+    file: str  # its path, as the worker sees it
+    groups: tuple[int, ...]  # numbers of the row groups
+    features: tuple[str, ...]  # the columns, in the forest's order
+    weight: str | None = None  # the column of the weights; None: 1 each
 
     def __call__(self) -> tuple[NDArray[np.float32], NDArray[np.float64] | None]:
         """Read group by group into one float32 array.
