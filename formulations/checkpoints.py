@@ -134,10 +134,7 @@ class Checkpoint:
 
         Only one run at a time may write the file, see `one_writer`; it deletes what a killed one left behind.
 
-        Raises
-        ------
-        BrokenFileError
-            where the file cannot be written.
+        Raises `BrokenFileError` where the file cannot be written.
         """
         try:
             with written_whole(self.path) as handle:
@@ -149,12 +146,8 @@ class Checkpoint:
     def stored(self) -> Iterator[Stored | None]:
         """What the file holds, None where there is none, for a block that takes it apart.
 
-        Raises
-        ------
-        BrokenFileError
-            if the file cannot be read, and for every error in the block that damaged content causes; names the file.
-        InvalidInputError
-            if it belongs to other work.
+        Raises `BrokenFileError` if the file cannot be read, and for every error in the block that damaged content causes; names
+        the file. Raises `InvalidInputError` if it belongs to other work.
         """
         if not os.path.exists(self.path):
             yield None
@@ -179,10 +172,7 @@ class Checkpoint:
     def one_writer(self, lock_file: Path | None = None) -> Iterator[None]:
         """Keep other runs from the checkpoint during the block; `lock_file` as in `FileLock`.
 
-        Raises
-        ------
-        BrokenFileError
-            where another run has it, and where no lock can be made.
+        Raises `BrokenFileError` where another run has it, and where no lock can be made.
         """
         lock = FileLock(self.path, lock_file)
         try:

@@ -34,12 +34,8 @@ for _package in PACKAGES:
 def timed_step(log: logging.Logger, step: str, *arguments: object) -> Iterator[None]:
     """Log that a step begins, and its seconds once it has ended or failed.
 
-    Parameters
-    ----------
-    log
-        the logger of the module.
-    step, arguments
-        what is done, on what; as in ``log.info(step, *arguments)``. The text is made only if it is wanted.
+    `log`: the logger of the module. `step`, `arguments`: what is done, on what; as in ``log.info(step, *arguments)``. The text is
+    made only if it is wanted.
     """
     log.info(step, *arguments)
     start = time.perf_counter()

@@ -56,11 +56,8 @@ def readable(n_bytes: int) -> str:
 def scratch_array(shape: int | tuple[int, ...], kind: DTypeLike, folder: Path | None) -> NDArray[Any]:
     """An uninitialised array, in memory or in a file.
 
-    Parameters
-    ----------
-    folder
-        the folder of the file; None: memory. Where the system allows it the file has no name, and it vanishes with the array or
-        at the end of the process.
+    `folder`: the folder of the file; None: memory. Where the system allows it the file has no name, and it vanishes with the
+    array or at the end of the process.
     """
     size = math.prod(shape) if isinstance(shape, tuple) else shape
     if folder is None or size == 0:

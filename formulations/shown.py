@@ -142,10 +142,7 @@ def rate(error: float, measure: str, digits: int = 1) -> str:
 def is_rate(measure: str) -> bool:
     """Whether errors are shares of wrong predictions.
 
-    Parameters
-    ----------
-    measure
-        an `Ensemble.measure`; or a task, whose default measure it then is.
+    `measure`: an `Ensemble.measure`; or a task, whose default measure it then is.
     """
     return measure in ("error rate", "classification")
 

@@ -30,14 +30,8 @@ BYTES_OF_LINE, BYTES_OF_ENTRY = 64, 32
 def check_sparse(matrix: Any, name: str = "matrix", *, duplicates: bool = True) -> None:
     """Refuse a scipy sparse array or matrix whose arrays do not describe one, and one that is too large for the memory.
 
-    Parameters
-    ----------
-    matrix
-        in any of scipy's formats, and not changed; anything else passes.
-    name
-        what the message calls it.
-    duplicates
-        whether several entries at one place are taken; scipy adds them up.
+    `matrix`: in any of scipy's formats, and not changed; anything else passes. `name`: what the message calls it. `duplicates`:
+    whether several entries at one place are taken; scipy adds them up.
     """
     is_sparse: bool = sparse.issparse(matrix)
     if not is_sparse:
@@ -76,10 +70,7 @@ def dense_array(matrix: Any, name: str = "matrix") -> NDArray[Any]:
 def without_duplicates(matrix: Any, name: str = "matrix", *, rounded: bool = False) -> Any:
     """A sparse array or matrix with the sum in the place of several entries; itself where it has none.
 
-    Parameters
-    ----------
-    rounded
-        whether the sum of floats may be the float next to it.
+    `rounded`: whether the sum of floats may be the float next to it.
     """
     check_sparse(matrix, name)
     if matrix.format in ("dia", "dok") or (matrix.format in ("csr", "csc") and not _has_duplicates(matrix)):

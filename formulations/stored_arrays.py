@@ -40,10 +40,7 @@ NUMBER = re.compile(r"[+-]?(\d{1,4000}(/\d{1,4000})?|(\d{1,4000}(\.\d{0,4000})?|
 def stored_fraction(text: str, name: str) -> Fraction:
     """The fraction that a file holds as text; `name` appears in the error.
 
-    Raises
-    ------
-    BrokenFileError
-        for a text that is no number, or one with thousands of digits or a huge exponent.
+    Raises `BrokenFileError` for a text that is no number, or one with thousands of digits or a huge exponent.
     """
     if not isinstance(text, str) or len(text) > 8100 or NUMBER.fullmatch(text) is None or re.search("/0+$", text):
         shown = repr(text) if len(str(text)) < 50 else f"{str(text)[:40]!r}..."
@@ -54,10 +51,7 @@ def stored_fraction(text: str, name: str) -> Fraction:
 def read_array(path: str | Path) -> NDArray[Any]:
     """The array in a .npy file.
 
-    Raises
-    ------
-    BrokenFileError
-        if the file is damaged, holds Python's objects, or needs more memory than there is.
+    Raises `BrokenFileError` if the file is damaged, holds Python's objects, or needs more memory than there is.
     """
     place = Path(path)
     try:
@@ -73,15 +67,8 @@ def read_array(path: str | Path) -> NDArray[Any]:
 def read_arrays(path: str | Path, names: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
     """The arrays in a .npz file by their names.
 
-    Parameters
-    ----------
-    names
-        arrays that must be there.
-
-    Raises
-    ------
-    BrokenFileError
-        if the file is damaged, lacks one of the names, holds Python's objects, or needs more memory than there is.
+    `names`: arrays that must be there. Raises `BrokenFileError` if the file is damaged, lacks one of the names, holds Python's
+    objects, or needs more memory than there is.
     """
     place = Path(path)
     arrays: dict[str, NDArray[Any]] = {}
@@ -103,10 +90,7 @@ def read_arrays(path: str | Path, names: Iterable[str] = ()) -> dict[str, NDArra
 def stored_json(text: str | bytes, name: str) -> Any:
     """What a JSON document holds; `name` appears in the error.
 
-    Raises
-    ------
-    BrokenFileError
-        for a text that is no JSON, in UTF-8 and nested less deeply than Python can follow.
+    Raises `BrokenFileError` for a text that is no JSON, in UTF-8 and nested less deeply than Python can follow.
     """
     try:
         return json.loads(text)
@@ -117,19 +101,8 @@ def stored_json(text: str | bytes, name: str) -> Any:
 def stored_array(array: NDArray[Any], name: str, kind: str, length: int | None = None, end: int | None = None) -> NDArray[Any]:
     """An array of a file, if it has one dimension, the kind and length that it must have, and finite entries.
 
-    Parameters
-    ----------
-    kind
-        ``"b"``, ``"i"`` or ``"f"``: booleans, whole numbers, floats.
-    length
-        number of entries; None: any.
-    end
-        whole numbers must be at least 0 and below this.
-
-    Raises
-    ------
-    BrokenFileError
-        naming the array, and what it is.
+    `kind`: ``"b"``, ``"i"`` or ``"f"``: booleans, whole numbers, floats. `length`: number of entries; None: any. `end`: whole
+    numbers must be at least 0 and below this. Raises `BrokenFileError` naming the array, and what it is.
     """
     if array.ndim != 1 or array.dtype.kind != kind or (length is not None and len(array) != length):
         wanted = {"b": "booleans", "i": "whole numbers", "f": "floats"}[kind]
@@ -143,13 +116,7 @@ def stored_array(array: NDArray[Any], name: str, kind: str, length: int | None =
 
 
 def whole_number(value: Any, name: str, largest: int) -> int:
-    """A whole number of a file, from 0 to the largest that makes sense.
-
-    Raises
-    ------
-    BrokenFileError
-        for anything else.
-    """
+    """A whole number of a file, from 0 to the largest that makes sense. Raises `BrokenFileError` for anything else."""
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu":
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
@@ -160,10 +127,7 @@ def whole_number(value: Any, name: str, largest: int) -> int:
 def check_archive(archive: zipfile.ZipFile, place: Path) -> None:
     """Refuse an archive whose members need more memory than there is, and arrays in it that claim more than their bytes.
 
-    Raises
-    ------
-    BrokenFileError
-        naming the file, and the member that is wrong.
+    Raises `BrokenFileError` naming the file, and the member that is wrong.
     """
     members = archive.infolist()
     _check_size(sum(member.file_size for member in members), os.path.getsize(place), str(place))
@@ -174,13 +138,7 @@ def check_archive(archive: zipfile.ZipFile, place: Path) -> None:
 
 
 def array_header(archive: zipfile.ZipFile, member: str, place: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and type of an array in an archive, which is not read.
-
-    Raises
-    ------
-    BrokenFileError
-        as `check_archive`.
-    """
+    """Shape and type of an array in an archive, which is not read. Raises `BrokenFileError` as `check_archive`."""
     with archive.open(member) as stream:
         shape, _, dtype = _check_header(stream, archive.getinfo(member).file_size, f"{member} in {place}")
     return shape, dtype

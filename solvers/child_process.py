@@ -88,12 +88,7 @@ def sent(given: Any) -> Iterator[IO[bytes]]:
 def running(module: str, given: IO[bytes], answers: IO[bytes] | int, *arguments: str) -> Iterator[Running]:
     """A process that runs ``main()`` of a module, which begins with `received`. It is killed where the block ends.
 
-    Parameters
-    ----------
-    given
-        a file of `sent`, which is read from its beginning.
-    answers
-        where the process writes, or ``subprocess.PIPE``.
+    `given`: a file of `sent`, which is read from its beginning. `answers`: where the process writes, or ``subprocess.PIPE``.
     """
     program = (
         "import pickle, signal, sys;"
@@ -150,13 +145,7 @@ def how_it_ended(code: int, messages: bytes) -> str:
 
 
 def call_in_child(call: Call, subject: Any) -> Any:
-    """The answer of a call that is made in a new process.
-
-    Parameters
-    ----------
-    subject
-        what the answer gets in the place of ``call.subject``.
-    """
+    """The answer of a call that is made in a new process. `subject`: what the answer gets in the place of ``call.subject``."""
     with sent(call) as given, tempfile.TemporaryFile() as answers, running(__name__, given, answers) as child:
         if not _ends_before(child.process, call.sent_at + call.time_limit * (1 + GRACE_SHARE) + GRACE_SECONDS):
             raise TimeIsOver

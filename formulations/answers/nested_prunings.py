@@ -263,12 +263,8 @@ def exact_costs(
 ) -> tuple[int, ...]:
     """Cost of each row in units of ``core.exact_numbers.price_unit``.
 
-    Parameters
-    ----------
-    rows_kept
-        int32, shape (n,): see (1).
-    purchase_rows
-        in how many rows a purchase is paid, for every purchase, if that is known.
+    `rows_kept`: int32, shape (n,): see (1). `purchase_rows`: in how many rows a purchase is paid, for every purchase, if that is
+    known.
     """
     exact = core.exact_numbers
     if purchase_rows is None:
@@ -299,10 +295,7 @@ def sums_in_rows(
 def level_sets(problem: PruningProblem, y: NDArray[np.float64]) -> PruningSequence:
     """All level sets { h : y_h >= theta }, theta > 0, of numbers that never rise on the way down a tree; the last row is empty.
 
-    Parameters
-    ----------
-    y
-        float64, shape (n,); what stands at leaves does not matter.
+    `y`: float64, shape (n,); what stands at leaves does not matter.
     """
     values, rank = np.unique(np.maximum(y[problem.usage.splits], 0.0), return_inverse=True)
     positive = values[values > 0]

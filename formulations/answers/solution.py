@@ -257,12 +257,8 @@ class Solution(Shown):
 def what_memory_left_open(stats: Mapping[str, float], gap: float, relative_gap: float) -> str:
     """What `StopReason.MEMORY_LIMIT` left undecided, and what helps, in a few sentences.
 
-    Parameters
-    ----------
-    stats
-        of the engine, with ``core_splits``, ``core_usage_arcs`` and ``core_cut_bytes``.
-    gap, relative_gap
-        of the solution.
+    `stats`: of the engine, with ``core_splits``, ``core_usage_arcs`` and ``core_cut_bytes``. `gap`, `relative_gap`: of the
+    solution.
     """
     core = (
         f"{int(stats['core_splits']):,} splits are undecided. There is not enough memory to cut their "

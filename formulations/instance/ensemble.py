@@ -83,13 +83,7 @@ class Forest:
 
     @checked
     def nodes_of(self, t: int) -> slice:
-        """The nodes of tree t, for indexing arrays over all nodes.
-
-        Raises
-        ------
-        InvalidInputError
-            if there is no tree t.
-        """
+        """The nodes of tree t, for indexing arrays over all nodes. Raises `InvalidInputError` if there is no tree t."""
         if not 0 <= t < self.n_trees:
             raise InvalidInputError(f"ensemble: there is no tree {t}; it has the trees 0 to {self.n_trees - 1}")
         return slice(int(self.tree_start[t]), int(self.tree_start[t + 1]))

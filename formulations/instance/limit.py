@@ -184,15 +184,7 @@ FINE = Fraction(1, 2**64)
 
 
 def budget_limit(budget: object, name: str = "budget", *, unit: Fraction | None = None) -> Fraction:
-    """(5).
-
-    Parameters
-    ----------
-    name
-        of the budget, for the error.
-    unit
-        of the costs; None: not known.
-    """
+    """(5). `name`: of the budget, for the error. `unit`: of the costs; None: not known."""
     limit = exact(budget, name)
     if isinstance(budget, Rational | Decimal):
         return limit

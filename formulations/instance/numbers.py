@@ -104,10 +104,7 @@ class _Prices:
 def engine_numbers(usage: ForestUsage, errors: NodeErrors | None) -> Numbers:
     """The numbers that engines take: integers if they fit, else floats. Without errors all gains are 0.
 
-    Raises
-    ------
-    CapacityOverflowError
-        for numbers so far apart that floats do not hold their ratios.
+    Raises `CapacityOverflowError` for numbers so far apart that floats do not hold their ratios.
     """
     forest = usage.ensemble
     gains = Multiples(np.zeros(forest.n_nodes, dtype=np.int64), Fraction(1)) if errors is None else _counts(forest, errors)

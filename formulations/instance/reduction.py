@@ -133,12 +133,7 @@ class Groups:
     def fixed_in(self, groups: NDArray[np.int32], parent: NDArray[np.int32], fixed: NDArray[np.bool_]) -> NDArray[np.int32]:
         """(8): the payers of some groups and all splits above them that are not in `fixed` yet, which takes them up.
 
-        Parameters
-        ----------
-        parent
-            int32, shape (n,): of the forest.
-        fixed
-            bool, shape (n,).
+        `parent`: int32, shape (n,): of the forest. `fixed`: bool, shape (n,).
         """
         mark = fixed.copy()
         mark[self.payer[groups]] = True

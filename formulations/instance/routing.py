@@ -323,12 +323,8 @@ def row_blocks(
 
     If the routing is on disk, so are its blocks. Passes read one block after the other, so few have to be in memory at a time.
 
-    Parameters
-    ----------
-    tree_of
-        shape (n,): the tree of each node.
-    rows
-        a permutation of the rows, int32 of shape (N,): see `row_order`. Default: the rows' own order.
+    `tree_of`: shape (n,): the tree of each node. `rows`: a permutation of the rows, int32 of shape (N,): see `row_order`.
+    Default: the rows' own order.
     """
     n_trees, n_rows = routing.order.shape
     n_blocks = max(1, -(-n_rows // size))

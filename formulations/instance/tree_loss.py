@@ -112,12 +112,8 @@ def check_counts(y: NDArray[np.float64]) -> None:
 def misclassification_loss(costs: Any, classes: NDArray[Any] | None) -> TreeLoss:
     """(2) with a user's matrix.
 
-    Parameters
-    ----------
-    costs
-        C[true, predicted] in the order of `classes`, each >= 0 and finite; floats count as the decimals that they print.
-    classes
-        the labels that the model was trained on.
+    `costs`: C[true, predicted] in the order of `classes`, each >= 0 and finite; floats count as the decimals that they print.
+    `classes`: the labels that the model was trained on.
     """
     if classes is None:
         raise InvalidInputError("misclassification_costs are for classifiers, this model predicts numbers; leave them out")

@@ -183,10 +183,7 @@ class ForestUsage:
     def first_stage_once(self, stage: NDArray[np.int32], n_stages: int) -> NDArray[np.int64]:
         """The first stage that needs each item paid once for all rows, S for all other items; shape (M,).
 
-        Parameters
-        ----------
-        stage
-            int32, shape (n,): the first stage that keeps each split, not before its parent's; S or more: none.
+        `stage`: int32, shape (n,): the first stage that keeps each split, not before its parent's; S or more: none.
         """
         first = np.full(self.costs.n_items, n_stages, dtype=np.int64)
         if not self.costs.paid_once.any():

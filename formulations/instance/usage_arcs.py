@@ -181,12 +181,8 @@ class Merged:
 def merge_purchases(tail: NDArray[np.int32], head: NDArray[np.int32], price: NDArray[np.int64]) -> Merged:
     """Find purchases with equal sets of users.
 
-    Parameters
-    ----------
-    tail, head
-        usage arcs. The arcs of every purchase have their tails in the same order, as in the canonical order.
-    price
-        shape (j,), purchases numbered from 0.
+    `tail`, `head`: usage arcs. The arcs of every purchase have their tails in the same order, as in the canonical order. `price`:
+    shape (j,), purchases numbered from 0.
     """
     representative = representatives(tail, head, price.shape[0])
     total = np.zeros_like(price)

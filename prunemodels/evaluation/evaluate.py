@@ -335,14 +335,8 @@ def item_label(name: str) -> str:
 def item_costs(usage: Usage, kept: Sequence[NDArray[np.bool_]], columns: Sequence[str]) -> list[ItemCost]:
     """The costs of all items with a price, and of evaluating splits if that has one; the dearest before pruning first.
 
-    Parameters
-    ----------
-    usage
-        on the examples.
-    kept
-        the splits that are kept before and after pruning.
-    columns
-        the names of the columns that ask for the items, as in `CostItems.by_column`.
+    `usage`: on the examples. `kept`: the splits that are kept before and after pruning. `columns`: the names of the columns that
+    ask for the items, as in `CostItems.by_column`.
     """
     costs, bills, found = usage.costs, [usage.bill(k) for k in kept], []
     shares = [np.where(costs.paid_once, bill.once, bill.payers / bill.total) for bill in bills]

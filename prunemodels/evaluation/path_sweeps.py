@@ -67,16 +67,8 @@ def walk_losses(
 ) -> None:
     """Add the differences of (2) to `sums`, shape (K + 1, 5).
 
-    Parameters
-    ----------
-    value
-        shape (n, C): what each node adds to the vote; for a regressor C = 1.
-    truth
-        shape (N,): class index of each row, or its target.
-    reference
-        the position that d of (2) is relative to.
-    weights
-        shape (2, N): w and q.
+    `value`: shape (n, C): what each node adds to the vote; for a regressor C = 1. `truth`: shape (N,): class index of each row,
+    or its target. `reference`: the position that d of (2) is relative to. `weights`: shape (2, N): w and q.
     """
     kind = KINDS.index(ensemble.loss.name)
     costs = ensemble.loss.matrix if ensemble.loss.costs else np.zeros((1, 1))

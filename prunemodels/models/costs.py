@@ -57,17 +57,8 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str] | None = None) ->
     - ``once``: 1 where the item is paid once for all examples; the same in all rows of an item;
     - ``cost_minutes`` and any other name that begins so: what the item takes of a second currency, here "minutes", for `Limit`.
 
-    Parameters
-    ----------
-    table
-        the prices.
-    names
-        the features in the order of the data. Default: in the order of the table.
-
-    Raises
-    ------
-    InvalidInputError
-        for features without a price, prices without a feature, and prices that contradict each other.
+    `table`: the prices. `names`: the features in the order of the data. Default: in the order of the table. Raises
+    `InvalidInputError` for features without a price, prices without a feature, and prices that contradict each other.
     """
     # the table has a price for each feature
     missing = [c for c in ("feature", "cost") if c not in table.columns]

@@ -134,14 +134,8 @@ def grow_tree(
 ) -> tuple[GrownTree, NDArray[np.int64]]:
     """Grow a tree on some rows, which buys what it needs. Returns the tree, and the leaf of each of all N rows.
 
-    Parameters
-    ----------
-    residual
-        float64, shape (N,): r_i.
-    evaluation
-        float64, shape (F,): a_f.
-    least
-        rounding in nets, in addition to that of the sums.
+    `residual`: float64, shape (N,): r_i. `evaluation`: float64, shape (F,): a_f. `least`: rounding in nets, in addition to that
+    of the sums.
     """
     pull = residual if data.weight is None else residual * data.weight
     total = float(len(rows)) if data.weight is None else float(data.weight[rows].sum())
@@ -167,12 +161,8 @@ def grow_tree(
 def choose_splits(worth: NDArray[np.float64], lam: float, purchases: ModelItems, least: float) -> NDArray[np.int64]:
     """The feature on which each node of a level splits by (2), -1 for none; what a split needs is bought at once.
 
-    Parameters
-    ----------
-    worth
-        (2) without what is still to be bought, shape (k, F).
-    least
-        nets that differ by at most this are equal, and a net up to this does not count.
+    `worth`: (2) without what is still to be bought, shape (k, F). `least`: nets that differ by at most this are equal, and a net
+    up to this does not count.
     """
     chosen = np.full(len(worth), -1)
     unsplit = np.arange(len(worth))

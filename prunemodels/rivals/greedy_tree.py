@@ -160,14 +160,8 @@ def grow_within(
 ) -> tuple[list[ClassificationTree], NDArray[np.float64]]:
     """(1), with at most `most` trees: those within the budget, and the mean cost after each and after the first one beyond it.
 
-    Parameters
-    ----------
-    grow
-        grows the tree of a given number, from 0 on.
-    mean_costs
-        computes, for a sequence of trees, the mean cost of a prediction by the first, by the first two, and so on.
-    budget
-        B; None: no limit.
+    `grow`: grows the tree of a given number, from 0 on. `mean_costs`: computes, for a sequence of trees, the mean cost of a
+    prediction by the first, by the first two, and so on. `budget`: B; None: no limit.
     """
     trees: list[ClassificationTree] = []
     costs: NDArray[np.float64] = np.zeros(0)

@@ -225,10 +225,7 @@ def check_products(largest: float) -> None:
 def compact(ids: NDArray[np.int32], n_ids: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The ids that occur, each once in the order of their first occurrence, and each id's place among them.
 
-    Parameters
-    ----------
-    ids
-        int32: each below `n_ids`, the length of the table that is made.
+    `ids`: int32: each below `n_ids`, the length of the table that is made.
     """
     table = np.empty(n_ids, dtype=np.int32)
     table[ids] = -1

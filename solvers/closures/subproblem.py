@@ -161,12 +161,8 @@ def subproblem(
 def parametric_subproblem(problem: Core, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None = None) -> ParametricSubproblem:
     """Some splits with the purchases that cost something, in the numbers of the instance.
 
-    Parameters
-    ----------
-    nodes
-        int32, shape (k,): the splits, ascending.
-    paid
-        bool, shape (M (N + 1),): purchases that are paid already; None: none is.
+    `nodes`: int32, shape (k,): the splits, ascending. `paid`: bool, shape (M (N + 1),): purchases that are paid already; None:
+    none is.
     """
     found = small_subproblem(problem, nodes, paid)
     assert found is not None
@@ -220,10 +216,7 @@ class OpenPart(ParametricSubproblem):
     def divided(self, keep: NDArray[np.bool_], used: NDArray[np.bool_], *, inner: bool) -> tuple[OpenPart, NDArray[np.int32]]:
         """The closure itself (inner), or what is left after the closure was taken and paid; and the purchases it still has.
 
-        Parameters
-        ----------
-        keep, used
-            the closure, and the purchases that it needs: `used(keep)`.
+        `keep`, `used`: the closure, and the purchases that it needs: `used(keep)`.
         """
         stays, arcs = (keep, keep[self.tail]) if inner else (~keep, ~used[self.head])
         part, purchases = self.restricted(stays, arcs)

@@ -64,14 +64,8 @@ def best_tree_closures(
 ) -> tuple[NDArray[np.bool_], Any]:
     """Best closure of every tree among the allowed splits, and the sum of their values.
 
-    Parameters
-    ----------
-    parent
-        int32, shape (k,): -1 at tops.
-    profit
-        int64 or float64, shape (k,), and so is the value; sums of integers must stay below 2^63.
-    allowed
-        bool, shape (k,): a split that is not allowed is never kept, nor is any below it.
+    `parent`: int32, shape (k,): -1 at tops. `profit`: int64 or float64, shape (k,), and so is the value; sums of integers must
+    stay below 2^63. `allowed`: bool, shape (k,): a split that is not allowed is never kept, nor is any below it.
     """
     keep = np.zeros(parent.shape[0], dtype=np.bool_)
     value = choose(parent, profit.copy(), keep, allowed, ties == "largest")
@@ -238,16 +232,8 @@ class LevelTrees:
     ) -> float:
         """Write the logarithms of (5), cut to -limit ... limit, to `found`; return the value of the best closure, up to rounding.
 
-        Parameters
-        ----------
-        charge
-            float64, shape (k,), >= 0.
-        limit
-            > 0. The smaller it is, the fewer blocks have to be compared.
-        found
-            float32, shape (k,).
-        pool
-            its thread takes the splits before `middle`, where there are many.
+        `charge`: float64, shape (k,), >= 0. `limit`: > 0. The smaller it is, the fewer blocks have to be compared. `found`:
+        float32, shape (k,). `pool`: its thread takes the splits before `middle`, where there are many.
         """
         k = self.own.size
         owes = charge[self.own]
@@ -343,12 +329,8 @@ def _meld(a, b, has, owes, heaps, path):  # type: ignore[no-untyped-def]
 def best_level_set(problem: PruningProblem, y: NDArray[np.float64], lam: float) -> Pruning:
     """The best pruning (7) of a point, for lambda; among equals the one with the fewest splits.
 
-    Parameters
-    ----------
-    y
-        float64, shape (n,): how far each split is kept, 0 to 1; what stands at leaves does not matter.
-    lam
-        error per unit of cost.
+    `y`: float64, shape (n,): how far each split is kept, 0 to 1; what stands at leaves does not matter. `lam`: error per unit of
+    cost.
     """
     falling = np.where(problem.ensemble.is_split, y, 0.0)
     lower_to_parents(problem.ensemble.parent, falling)

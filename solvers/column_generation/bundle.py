@@ -222,10 +222,7 @@ class Bundle:
     def judge(self, bound: float, promised: float) -> None:
         """Take the charges of the last step as the centre, or stay.
 
-        Parameters
-        ----------
-        bound, promised
-            the Lagrangian bound at these charges, and (4) there.
+        `bound`, `promised`: the Lagrangian bound at these charges, and (4) there.
         """
         assert self._next is not None, "a step comes first"
         if bound >= self.bound + self.params.serious * (promised - self.bound) or self.bound == -math.inf:

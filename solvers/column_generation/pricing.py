@@ -140,10 +140,7 @@ class TreePricer(Protocol):
     ) -> CheapestPrunings:
         """The prunings, what each costs, and by how much the least cost of each tree may be another.
 
-        Parameters
-        ----------
-        node_cost, split_charge
-            shape (n,): what every node costs as a leaf, and every split if it is kept.
+        `node_cost`, `split_charge`: shape (n,): what every node costs as a leaf, and every split if it is kept.
         """
         ...
 

@@ -184,12 +184,7 @@ def _extreme_closure(
 ) -> NDArray[np.bool_]:
     """The closure `keep` without what violates (4), or with what violates (5), as `ties` asks: it is worth no less.
 
-    Parameters
-    ----------
-    gain
-        shape (k,).
-    free
-        bool, shape (k,): splits whose evaluation costs nothing.
+    `gain`: shape (k,). `free`: bool, shape (k,): splits whose evaluation costs nothing.
     """
     if ties == "smallest":
         return best_tree_closures(problem.parent, gain, keep)[0]

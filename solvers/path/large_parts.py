@@ -249,10 +249,7 @@ def _value(objective: IntegerObjective, optimum: Optimum, bought: NDArray[np.boo
 def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) -> None:
     """Rounds until the optimum; or until an end of the part is likely to be it; or until neither more rounds nor a cut can help.
 
-    Parameters
-    ----------
-    ends
-        what an end of the part is worth.
+    `ends`: what an end of the part is worth.
     """
     params, sharing = how.params, how.params.sharing
     negligible = negligible_gain(run.objective)
@@ -287,12 +284,8 @@ def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_
 
     Parts that `Division.around` leaves as they are come as edges, at the lambda at which their ends are worth the same.
 
-    Parameters
-    ----------
-    outer, inner
-        bool, shape (n,): the inner one is free of charge, and within the outer one.
-    largest
-        usage arcs of a part, those that are paid already left out.
+    `outer`, `inner`: bool, shape (n,): the inner one is free of charge, and within the outer one. `largest`: usage arcs of a
+    part, those that are paid already left out.
     """
     problem = how.problem
     nodes, paid = np.flatnonzero(outer & ~inner).astype(np.int32), np.zeros(problem.usage.n_purchases, dtype=bool)

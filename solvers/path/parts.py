@@ -55,10 +55,7 @@ class Parts:
     def reassembled(self, nodes: NDArray[np.int32], paid: NDArray[np.bool_]) -> ParametricSubproblem:
         """A part out of the splits of some pieces, its purchases as they were before merging.
 
-        Parameters
-        ----------
-        paid
-            bool, shape (M (N + 1),): purchases that pieces further inside pay.
+        `paid`: bool, shape (M (N + 1),): purchases that pieces further inside pay.
         """
         part = parametric_subproblem(self.problem, np.sort(nodes), paid)
         self.merged_into[part.purchases] = part.purchases
@@ -67,10 +64,7 @@ class Parts:
     def divided(self, parts: PartSequence, label: NDArray[np.int32]) -> PartSequence:
         """New parts by (2), their purchases merged.
 
-        Parameters
-        ----------
-        label
-            int32, shape (k,): the new part of each split, as `PartSequence.restricted` takes it.
+        `label`: int32, shape (k,): the new part of each split, as `PartSequence.restricted` takes it.
         """
         return self.merged(parts.restricted(label, parts.payers(label), label))
 
@@ -157,10 +151,7 @@ class _Range(NamedTuple):
 def contradictions(ratios: Sequence[Fraction | None]) -> list[tuple[int, int]]:
     """The least ranges of pieces, first and last, such that (3) holds between them.
 
-    Parameters
-    ----------
-    ratios
-        the breakpoints, outermost first; None for a piece that has none, and contradicts both its neighbours.
+    `ratios`: the breakpoints, outermost first; None for a piece that has none, and contradicts both its neighbours.
     """
 
     def out_of_order(outer: _Range, inner: _Range) -> bool:
@@ -190,10 +181,7 @@ def pooled(
 ) -> tuple[list[Piece], list[int]]:
     """Join neighbours until none are out of order; and how many of the given pieces each one consists of.
 
-    Parameters
-    ----------
-    out_of_order, join
-        called with a piece and the one that follows it.
+    `out_of_order`, `join`: called with a piece and the one that follows it.
     """
     found: list[Piece] = []
     counts: list[int] = []

@@ -51,12 +51,7 @@ def flow_certificate(
 ) -> PathCertificate:
     """Duals of all usage arcs, in the canonical order.
 
-    Parameters
-    ----------
-    level
-        int32, shape (n,): of every node.
-    ratios
-        the path's breakpoints, in gains for one price.
+    `level`: int32, shape (n,): of every node. `ratios`: the path's breakpoints, in gains for one price.
     """
     problem, representative = parts.problem, parts.merged_into
     while (representative[representative] != representative).any():

@@ -49,10 +49,7 @@ def solve_core(
 ) -> SolvedCore:
     """Cut the network of the open splits and the purchases that are not paid, made from the merged lists if there are any.
 
-    Parameters
-    ----------
-    score
-        float32, shape (k,): the shares that they make are the flow to start from.
+    `score`: float32, shape (k,): the shares that they make are the flow to start from.
     """
     cut = partial(cut_from_shares, score)
     if merged is None:

@@ -141,10 +141,8 @@ def run_to_goal(
 def drive(run: Run, goal: StopRule, save: Callable[[], None] | None, *, progress: bool) -> tuple[StopReason, int]:
     """Rounds and checks until the goal: why the run stopped, and the number of arcs of the core's network.
 
-    Parameters
-    ----------
-    save
-        writes a checkpoint; called after a check unless the last call was less than `SharingParams.seconds_between_writes` ago.
+    `save`: writes a checkpoint; called after a check unless the last call was less than `SharingParams.seconds_between_writes`
+    ago.
     """
     negligible = negligible_gain(run.objective)
     saved_at = time.perf_counter()

@@ -76,12 +76,8 @@ def merged_usage(
 ) -> MergedUsage | None:
     """Merge the slices of the items first, ..., last - 1; None where the lists become too long.
 
-    Parameters
-    ----------
-    n_arcs
-        how many arcs are left, about. The lists begin with room for so many, in an eighth as many classes, and grow by a quarter.
-    most_bytes
-        what entries, arcs and classes may take.
+    `n_arcs`: how many arcs are left, about. The lists begin with room for so many, in an eighth as many classes, and grow by a
+    quarter. `most_bytes`: what entries, arcs and classes may take.
     """
     begins = usage.begins[first : last + 1]
     n_segments, n_slices = usage.start.shape[0] * (last - first), int(begins[-1] - begins[0])

@@ -137,12 +137,8 @@ class Rows(Protocol):
     def open(self, is_open: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None, base: int = 0) -> None:
         """Begin anew with these open splits, bool of shape (n,).
 
-        Parameters
-        ----------
-        is_open
-            together with the splits that are fixed in they are closed under parents.
-        paid, base
-            the purchases that splits fixed in beforehand pay, and what these are worth; None: nothing is fixed.
+        `is_open`: together with the splits that are fixed in they are closed under parents. `paid`, `base`: the purchases that
+        splits fixed in beforehand pay, and what these are worth; None: nothing is fixed.
         """
         ...
 

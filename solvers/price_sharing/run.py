@@ -309,13 +309,7 @@ def check_size(start: Scores, n_nodes: int) -> None:
 def scores_after(
     stages: Sequence[FixingStage], nodes: NDArray[np.int32], score: NDArray[Any], n_nodes: int
 ) -> NDArray[np.float64]:
-    """Scores of all nodes: the last one that each split had.
-
-    Parameters
-    ----------
-    nodes, score
-        the open splits and their scores, shape (k,).
-    """
+    """Scores of all nodes: the last one that each split had. `nodes`, `score`: the open splits and their scores, shape (k,)."""
     everywhere = np.zeros(n_nodes)
     for stage in stages:
         everywhere[stage.nodes] = stage.score
@@ -335,12 +329,8 @@ def best_level(
 ) -> tuple[NDArray[np.bool_], int]:
     """The best of these closures, among several the smallest, or the empty set; and its integer value.
 
-    Parameters
-    ----------
-    log_level
-        float32, shape (k,): of one round, or their mean over the last ones.
-    bills
-        from the levels of the splits and the highest level: what the purchases cost whose highest user is at each level.
+    `log_level`: float32, shape (k,): of one round, or their mean over the last ones. `bills`: from the levels of the splits and
+    the highest level: what the purchases cost whose highest user is at each level.
     """
     top = THRESHOLDS.size
     # 0: the split is in no level set; top: in all

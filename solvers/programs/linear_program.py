@@ -41,10 +41,7 @@ from solvers.programs.stoppable import PARAMS, Given, program_nonzeros, stoppabl
 def explained(model: Any, failed: SolverFailedError, seconds: float = math.inf) -> SolverFailedError:
     """The error of a model that a solver could not solve: with the conflict, if it has no point; else the solver's own.
 
-    Parameters
-    ----------
-    seconds
-        to look for a conflict; what is not shown to be without points by then counts as having some.
+    `seconds`: to look for a conflict; what is not shown to be without points by then counts as having some.
     """
     ends = time.perf_counter() + seconds
     from formulations.models.reading import columns_and_rows, own_rows

@@ -66,12 +66,8 @@ def relaxation_solution(
 ) -> Solution:
     """The solution that follows from a relaxation's answer, with its duals as certificate.
 
-    Parameters
-    ----------
-    formulation, merge
-        the formulation of `program`, and whether its purchases are merged.
-    started
-        `time.perf_counter()` when building the program began.
+    `formulation`, `merge`: the formulation of `program`, and whether its purchases are merged. `started`: `time.perf_counter()`
+    when building the program began.
     """
     rate = exact(lam, "lam")
     pruning = _rounded(problem, program, answer, lam)
@@ -110,10 +106,7 @@ def integer_solution(
 def unsolved(given: dict[str, Any], seconds: float) -> Solution:
     """The solution where nothing was found in time: the best pruning free of charge, and the trees' bound without prices.
 
-    Parameters
-    ----------
-    given
-        arguments of an engine: problem and lam.
+    `given`: arguments of an engine: problem and lam.
     """
     problem, lam = given["problem"], given["lam"]
     rate = exact(lam, "lam")

@@ -62,14 +62,8 @@ def stoppable(
 ) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
     """A decorator for engines, functions of a module whose first argument is an instance or a program.
 
-    Parameters
-    ----------
-    nonzeros
-        the size of the program, from the arguments.
-    most
-        nonzeros up to which the engine runs in this process.
-    unsolved
-        the answer where nothing was found in time, from the arguments and the seconds that it took.
+    `nonzeros`: the size of the program, from the arguments. `most`: nonzeros up to which the engine runs in this process.
+    `unsolved`: the answer where nothing was found in time, from the arguments and the seconds that it took.
     """
 
     def decorated(engine: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:

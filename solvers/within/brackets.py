@@ -283,10 +283,7 @@ class _BracketSearch:
 def improve(path: PruningPath, best: BestPruning, relaxation: LP1Relaxation, effort: Effort, share: float) -> StopReason:
     """Look inside the hull edge around the budget for a better pruning; returns why that ended.
 
-    Parameters
-    ----------
-    share
-        of the work and the seconds that the effort allows; what is left after it is for others.
+    `share`: of the work and the seconds that the effort allows; what is left after it is for others.
     """
     params = effort.params
     budget, problem = best.rows.rows[0].at_most, path.problem

@@ -293,10 +293,7 @@ def _chain(components: Components, room: int) -> tuple[list[int], int]:
 def best_allowed(problem: PruningProblem, allowed: Callable[[Pruning], bool]) -> Pruning | None:
     """The pruning of most gain that is allowed, of several the cheapest, then the smallest; None if none is.
 
-    Parameters
-    ----------
-    allowed
-        called with prunings, the most gainful first, until it says yes.
+    `allowed`: called with prunings, the most gainful first, until it says yes.
     """
     every = all_prunings(problem)
     for k in np.lexsort((every.kept.sum(axis=1), every.cost, -every.gain)):

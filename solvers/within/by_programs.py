@@ -257,12 +257,8 @@ def best_of_levels(
 ) -> tuple[Pruning, LP1Relaxation]:
     """The best level set of y within the budget, and the best mixture (2) of two of them.
 
-    Parameters
-    ----------
-    y
-        the fraction to which each split is kept, shape (n,); it never rises on the way down a tree.
-    lam
-        recorded as the mixture's lambda if the mixture is a single pruning that costs exactly the budget.
+    `y`: the fraction to which each split is kept, shape (n,); it never rises on the way down a tree. `lam`: recorded as the
+    mixture's lambda if the mixture is a single pruning that costs exactly the budget.
     """
     sets, numbers = level_sets(problem, y), problem.exact_numbers
     gain, cost, room = sets.integer_gain, sets.integer_cost, budget / numbers.price_unit

@@ -176,10 +176,7 @@ def fixed(
 def filled(core: KnapsackCore, rounds: int) -> NDArray[np.bool_]:
     """A closure whose cost is at most the core's room, and its use of every limit; bool, shape (k,).
 
-    Parameters
-    ----------
-    rounds
-        the most rounds. A round prices each split whose parent is kept, and tries each once, the best one first.
+    `rounds`: the most rounds. A round prices each split whose parent is kept, and tries each once, the best one first.
     """
     order = np.argsort(core.tail, kind="stable")
     start = np.concatenate([[0], np.cumsum(np.bincount(core.tail, minlength=core.nodes.size))]).astype(np.int64)

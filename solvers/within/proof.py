@@ -291,16 +291,8 @@ def proof_of(
 ) -> tuple[Step, ...]:
     """The steps that a log leads to; `prover.least` is the bound that they prove.
 
-    Parameters
-    ----------
-    first
-        multipliers for what the log tells none of.
-    decided
-        at the beginning: the window.
-    gain_of
-        what an integer gain in the log stands for.
-    box
-        the largest multipliers of the window, None: any, and the least; None: there is no window.
+    `first`: multipliers for what the log tells none of. `decided`: at the beginning: the window. `gain_of`: what an integer gain
+    in the log stands for. `box`: the largest multipliers of the window, None: any, and the least; None: there is no window.
     """
     walk, params = _Walk(prover, gain_of, box), prover.oracle.params
     walk.stack.append((log, first, decided))

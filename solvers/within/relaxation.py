@@ -190,10 +190,7 @@ def best_mixture(
 
     None where no mixture fits.
 
-    Parameters
-    ----------
-    error, use, room
-        float64, shape (c,), (c, R) and (R,).
+    `error`, `use`, `room`: float64, shape (c,), (c, R) and (R,).
     """
     unit = np.maximum(room, LEAST_UNIT * use.max(axis=0, initial=0.0))
     unit[unit == 0.0] = 1.0
@@ -276,10 +273,7 @@ def relax(oracle: LagrangianOracle, *, deadline: float = math.inf) -> LimitsRela
 
     Multipliers are tried between the master's and those of the best bound, and at the master's own where that brings nothing.
 
-    Parameters
-    ----------
-    deadline
-        of `time.perf_counter`.
+    `deadline`: of `time.perf_counter`.
     """
     params, problem, master = oracle.params, oracle.rows.metered, LimitsMaster(oracle)
     for kept in (free_of_charge(problem, "smallest"), without_prices(problem, "smallest")):

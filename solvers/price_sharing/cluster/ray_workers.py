@@ -44,12 +44,8 @@ def ray_package() -> Any:
 def connect(ray: Any, address: str | None) -> bool:
     """Connect to a cluster, or start one; True if that was done here, False if Ray was connected before.
 
-    Raises
-    ------
-    InvalidInputError
-        where no cluster answers there, and where Ray is connected to another one already.
-    SolverFailedError
-        where Ray does not start.
+    Raises `InvalidInputError` where no cluster answers there, and where Ray is connected to another one already. Raises
+    `SolverFailedError` where Ray does not start.
     """
     if ray.is_initialized():
         now = ray.get_runtime_context().gcs_address

@@ -81,10 +81,7 @@ class Workers(ABC):
     def ask(self, method: str, *args: Any) -> list[Any]:
         """Call a method that changes nothing on every object; the answers in order.
 
-        Raises
-        ------
-        SolverFailedError
-            where a worker is lost again and again.
+        Raises `SolverFailedError` where a worker is lost again and again.
         """
         shared = self.share(args)
         return self._all(lambda i: self.submit(i, method, shared), self._rebuild)
@@ -92,16 +89,8 @@ class Workers(ABC):
     def tell(self, method: str, *args: Any, after: int | None = None) -> list[Any]:
         """Call a method that changes the objects; the answers in order.
 
-        Parameters
-        ----------
-        after
-            before the call, forget all but the first so many calls of the journal; None: forget nothing. For a call that replaces
-            what the later calls did.
-
-        Raises
-        ------
-        SolverFailedError
-            where a worker is lost again and again.
+        `after`: before the call, forget all but the first so many calls of the journal; None: forget nothing. For a call that
+        replaces what the later calls did. Raises `SolverFailedError` where a worker is lost again and again.
         """
         if after is not None:
             del self._journal[after:]
@@ -226,10 +215,7 @@ class ParquetRows:
     def __call__(self) -> tuple[NDArray[np.float32], NDArray[np.float64] | None]:
         """Read group by group into one float32 array.
 
-        Raises
-        ------
-        BrokenFileError
-            where the file cannot be read, or lacks a column.
+        Raises `BrokenFileError` where the file cannot be read, or lacks a column.
         """
         pa, parquet = package("pyarrow"), package("pyarrow.parquet")
         columns = [*self.features, *([] if self.weight is None else [self.weight])]
