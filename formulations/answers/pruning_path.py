@@ -68,19 +68,13 @@ class PathShares(Brief):
     but the last of the users pays what the shares of the others leave of S. Then the moves, one after another: ``amount[k]``
     integer prices of the purchase ``purchase[k]`` go over from the share of split ``giver[k]`` to that of ``taker[k]``. With c_h
     the sum of the shares of split h in integer prices, its duals are lambda c_h at any lambda.
-
-    Parameters
-    ----------
-    weight
-        float64, shape (n,): between 1e-150 and 1e150 for splits whose level is a breakpoint; others do not count.
-    bits
-        shares are multiples of 2^-bits integer prices before the moves; all purchases together are less than 2^62 of them.
-    purchase, giver, taker, amount
-        the moves; purchases numbered as in `formulations.instance.usage_arcs`.
     """
 
+    # float64, shape (n,): between 1e-150 and 1e150 for splits whose level is a breakpoint; others do not count
     weight: NDArray[np.float64]
+    # shares are multiples of 2^-bits integer prices before the moves; all purchases together are less than 2^62 of them
     bits: int
+    # purchase, giver, taker, amount: the moves; purchases numbered as in `formulations.instance.usage_arcs`
     purchase: NDArray[np.int64]
     giver: NDArray[np.int32]
     taker: NDArray[np.int32]

@@ -37,23 +37,14 @@ Multipliers = tuple[tuple[int, int | None, Fraction], ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Payments(Brief):
-    """How much of each purchase's price which split pays.
+    """How much of each purchase's price which split pays."""
 
-    Parameters
-    ----------
-    split
-        int32, shape (k,): a split.
-    item, row
-        int32, shape (k,): what it pays for: an item of the instance, and the place of the example among those of positive weight;
-        -1 where the item is paid once for all.
-    paid
-        int64, shape (k,): how much, in `unit` of error; >= 0.
-    """
-
-    split: NDArray[np.int32]
+    split: NDArray[np.int32]  # shape (k,): a split
+    # item, row: int32, shape (k,): what it pays for: an item of the instance, and the place of the example among those of
+    # positive weight; -1 where the item is paid once for all
     item: NDArray[np.int32]
     row: NDArray[np.int32]
-    paid: NDArray[np.int64]
+    paid: NDArray[np.int64]  # shape (k,): how much, in `unit` of error; >= 0
     unit: Fraction
 
     @property

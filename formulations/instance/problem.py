@@ -32,21 +32,13 @@ class Core:
     """What engines see of an instance: a forest without thresholds, what its splits charge, and numbers.
 
     A user's `PruningProblem` is one, and so is its reduction, in which a split may have any number of children.
-
-    Parameters
-    ----------
-    usage
-        trees, prices and cost sample: what any set of kept splits costs.
-    errors
-        e_h of every node and W_t of every tree, each >= 0. Gains may be negative all the same: on data that a tree was not grown
-        on, the children of a split can be wrong more often than the split itself.
-    numbers
-        gains, prices and weights for engines, see `formulations.instance.numbers`.
     """
 
-    usage: ForestUsage
+    usage: ForestUsage  # trees, prices and cost sample: what any set of kept splits costs
+    # e_h of every node and W_t of every tree, each >= 0. Gains may be negative all the same: on data that a tree was not grown
+    # on, the children of a split can be wrong more often than the split itself.
     errors: NodeErrors
-    numbers: Numbers
+    numbers: Numbers  # gains, prices and weights for engines, see `formulations.instance.numbers`
 
     @cached_property
     def exact_numbers(self) -> Numbers:

@@ -46,17 +46,10 @@ MEASURES: dict[LossName, str] = {
 
 @dataclass(frozen=True)
 class TreeLoss:
-    """One of the losses (1) to (5).
+    """One of the losses (1) to (5)."""
 
-    Parameters
-    ----------
-    name
-        which one.
-    costs
-        C of (2), exact: a row for each true class, a column for each predicted class; empty for the other losses.
-    """
-
-    name: LossName
+    name: LossName  # which one
+    # C of (2), exact: a row for each true class, a column for each predicted class; empty for the other losses
     costs: tuple[tuple[Fraction, ...], ...] = ()
 
     @property

@@ -210,24 +210,12 @@ class AtBudget:
 
 @dataclass(frozen=True)
 class Budgets:
-    """The budgets that were asked for, and the breakpoints, where the answer is always yes.
+    """The budgets that were asked for, and the breakpoints, where the answer is always yes."""
 
-    Parameters
-    ----------
-    rows
-        one for each budget.
-    breakpoints
-        the path's prunings, dearest first: an integral optimum at each of their costs.
-    lam
-        the breakpoint between each two neighbours.
-    components
-        for each two neighbours, into how many parts what lies between them falls.
-    """
-
-    rows: tuple[AtBudget, ...]
-    breakpoints: tuple[Point, ...]
-    lam: tuple[Fraction, ...]
-    components: tuple[int, ...]
+    rows: tuple[AtBudget, ...]  # one for each budget
+    breakpoints: tuple[Point, ...]  # the path's prunings, dearest first: an integral optimum at each of their costs
+    lam: tuple[Fraction, ...]  # the breakpoint between each two neighbours
+    components: tuple[int, ...]  # for each two neighbours, into how many parts what lies between them falls
 
     @property
     def counterexample(self) -> AtBudget | None:
