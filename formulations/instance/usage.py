@@ -212,7 +212,8 @@ class ForestUsage:
 
     def row_costs(self, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
         """(3) for each row, shape (N,)."""
-        each: NDArray[np.float64] = self.stage_costs(_one_stage(kept), 1)[0]
+        # the kept splits as the only stage
+        each: NDArray[np.float64] = self.stage_costs(np.where(kept, 0, 1).astype(np.int32), 1)[0]
         return each
 
     def purchase_price(self) -> NDArray[np.float64]:
@@ -329,11 +330,6 @@ class Usage(ForestUsage):
         below = np.zeros(self.ensemble.n_nodes)
         _climb(kept, self.split_price, self.ensemble.left, self.ensemble.right, below)
         return items + float(below[self.ensemble.roots].sum())
-
-
-def _one_stage(kept: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """The kept splits as the only stage."""
-    return np.where(kept, 0, 1).astype(np.int32)
 
 
 @njit(cache=True)

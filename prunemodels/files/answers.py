@@ -23,7 +23,6 @@ from formulations.answers.search_proof import (
     Closed,
     Exceeded,
     Fixed,
-    Multipliers,
     Payments,
     Priced,
     SearchProof,
@@ -268,11 +267,9 @@ class _Reader:
         rows = None if entry["rows"] is None else self._array("ids", entry["rows"]).astype(np.int64)
         return Limit(_read(entry["at_most"]), of, rows=rows, each=bool(entry["each"]), name=entry["name"])
 
-    def _multipliers(self, entries: list[list[Any]]) -> Multipliers:
-        return tuple((k, row, stored_fraction(mu, "a multiplier")) for k, row, mu in entries)
-
     def _priced(self, entry: dict[str, Any]) -> Priced:
-        multipliers, unit = self._multipliers(entry["multipliers"]), stored_fraction(entry["unit"], "a unit")
+        multipliers = tuple((k, row, stored_fraction(mu, "a multiplier")) for k, row, mu in entry["multipliers"])
+        unit = stored_fraction(entry["unit"], "a unit")
         if "payments" in entry:
             split, item, row, paid = (self._array(name, entry["payments"]) for name in PAYMENTS)
             return Priced(multipliers, Payments(split, item, row, paid, unit))

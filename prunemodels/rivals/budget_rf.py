@@ -243,7 +243,7 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         def mean_costs(trees: Sequence[ClassificationTree]) -> NDArray[np.float64]:
             """Of a prediction by the first tree, the first two, and so on, on the cost sample."""
-            ensemble = ensemble_of(trees, self.n_features_in_, forest.classes_, None)
+            ensemble = ensemble_of(trees, self.n_features_in_, forest.classes_)
             return staged_costs(ensemble, valid.X, items, evaluation_cost=self.evaluation_cost, sample_weight=valid.weight)
 
         grow = tree_grower(train, forest, rule, split_prices(items, evaluation, self.reuse_is_free))

@@ -13,18 +13,19 @@ Where LightGBM 4.7 does not do (1), or (1) is not the penalty that is wanted, `b
 case:
 
 - *Coupled penalties* are right in the leaf that is split. But once a feature is bought, LightGBM values its splits in all other
-leaves of the tree at their gain without any penalty plus the coupled one, so it rewards what should become free (observed: a
-split with a gain of 0.019 was taken, and reported, at 1.019). So items paid once are refused unless trees have a single split. -
-*Items that features share*, and *split prices by feature*, cannot be expressed (``feature_contri`` multiplies gains). - *Rows
-count, weights do not*: a row of weight 2 pays once. Unequal weights are refused if there is a price to pay. - *Lazy penalties*
-number pairs of row and feature with 32 bits; from 2^31 pairs on they are refused. - *Bagging*: rows that are left out of a tree
-buy nothing in it although they will use it. If at most half are drawn, the rows are   renumbered, so purchases are recorded for
-the wrong ones. *Continued training* (``init_model``) starts without any purchases.   Neither is offered; only the parameters
-named here are passed to LightGBM. - *Rows of a side*: to check `min_child_samples`, LightGBM estimates them from the second
-derivatives; so for classes leaves may   hold fewer. engine="own" counts them. - *A shortcut*: if no split of a leaf by a feature
-has a gain before its penalty, LightGBM no longer tries the feature below the   leaf. With ``reg_lambda > 0``, which lowers gains,
-it may miss better splits. engine="own" tries all. - *Growth*: best-first only. Where the limit on leaves cannot bind, any order
-grows the same tree.
+  leaves of the tree at their gain without any penalty plus the coupled one, so it rewards what should become free (observed: a
+  split with a gain of 0.019 was taken, and reported, at 1.019). So items paid once are refused unless trees have a single split.
+- *Items that features share*, and *split prices by feature*, cannot be expressed (``feature_contri`` multiplies gains).
+- *Rows count, weights do not*: a row of weight 2 pays once. Unequal weights are refused if there is a price to pay.
+- *Lazy penalties* number pairs of row and feature with 32 bits; from 2^31 pairs on they are refused.
+- *Bagging*: rows that are left out of a tree buy nothing in it although they will use it. If at most half are drawn, the rows are
+  renumbered, so purchases are recorded for the wrong ones. *Continued training* (``init_model``) starts without any purchases.
+  Neither is offered; only the parameters named here are passed to LightGBM.
+- *Rows of a side*: to check `min_child_samples`, LightGBM estimates them from the second derivatives; so for classes leaves may
+  hold fewer. engine="own" counts them.
+- *A shortcut*: if no split of a leaf by a feature has a gain before its penalty, LightGBM no longer tries the feature below the
+  leaf. With ``reg_lambda > 0``, which lowers gains, it may miss better splits. engine="own" tries all.
+- *Growth*: best-first only. Where the limit on leaves cannot bind, any order grows the same tree.
 """
 
 from __future__ import annotations

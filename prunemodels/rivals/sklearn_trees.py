@@ -134,9 +134,7 @@ def fill_forest(forest: RandomForestClassifier, trees: Sequence[ClassificationTr
     return forest
 
 
-def ensemble_of(
-    trees: Sequence[ClassificationTree], n_features: int, classes: NDArray[Any], names: tuple[str, ...] | None
-) -> Ensemble:
+def ensemble_of(trees: Sequence[ClassificationTree], n_features: int, classes: NDArray[Any]) -> Ensemble:
     """The trees as arrays, for computing costs."""
     given = [one_tree(t.left, t.right, t.feature, t.threshold, t.missing_left, t.fractions) for t in trees]
-    return joined(given).ensemble(n_features, classes, names)
+    return joined(given).ensemble(n_features, classes, None)

@@ -152,17 +152,12 @@ def subtree_sums(parent: NDArray[np.int32], amount: NDArray[np.int64]) -> NDArra
 
 
 @njit(cache=True)
-def _chain_sums(parent, amount):  # type: ignore[no-untyped-def]
+def chain_sums(parent, amount):  # type: ignore[no-untyped-def]
+    """Sum of the amounts of each split and its ancestors; shape (k,)."""
     total = amount.copy()
     for h in range(parent.shape[0]):
         if parent[h] >= 0:
             total[h] += total[parent[h]]
-    return total
-
-
-def chain_sums(parent: NDArray[np.int32], amount: NDArray[Any]) -> NDArray[Any]:
-    """Sum of the amounts of each split and its ancestors; shape (k,)."""
-    total: NDArray[Any] = _chain_sums(parent, amount)
     return total
 
 

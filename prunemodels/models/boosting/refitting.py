@@ -59,7 +59,8 @@ class Leaves:
 
     def add(self, delta: NDArray[np.float64]) -> NDArray[np.float64]:
         """Z delta, shape (N, outputs)."""
-        return np.column_stack([Z @ d for Z, d in zip(self.indicators, self._by_output(delta), strict=True)])
+        by_output = np.split(delta, np.cumsum([len(own) for own in self.nodes])[:-1])
+        return np.column_stack([Z @ d for Z, d in zip(self.indicators, by_output, strict=True)])
 
     def gather(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Z' times the rows' slopes, shape (N, outputs): one number for each leaf."""
@@ -69,9 +70,6 @@ class Leaves:
     def n_leaves(self) -> int:
         """Length of delta."""
         return sum(len(own) for own in self.nodes)
-
-    def _by_output(self, delta: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        return np.split(delta, np.cumsum([len(own) for own in self.nodes])[:-1])
 
 
 def corrections(

@@ -87,7 +87,7 @@ class BoostedSearch:
         whole = self.whole
         for kept in single_features(whole):
             self._point(whole, kept)
-        for point in self._prefixes():
+        for point in () if whole.forest.averaged else prefixes(whole):
             self._see(whole, point, rough=True)
         rounded = not whole.prices.exact
         for trees in reversed(self._ends(self.params.eliminated_prefixes)):
@@ -96,9 +96,6 @@ class BoostedSearch:
                 self._see(part, point, rough=rounded)
                 if taken and part is whole:
                     self.eliminated.append(point)
-
-    def _prefixes(self) -> Iterator[PricedPruning]:
-        return iter(()) if self.whole.forest.averaged else prefixes(self.whole)
 
     def _ends(self, n: int) -> list[int]:
         """Numbers of trees after some rounds, the last being all; an average of trees has no rounds, so only all trees."""

@@ -108,31 +108,12 @@ class _Starting:
 
 
 class RayWorkers(Workers):
-    """One actor for each recipe.
-
-    Parameters
-    ----------
-    address
-        of a running cluster, "host:port", or "auto" for the one that this machine belongs to. None: Ray as it is connected
-        already, else the cluster that the environment variable ``RAY_ADDRESS`` names, else one that is started here.
-    cpus
-        cores that each actor claims.
-    restarts
-        how often in a row a lost worker is started again.
-    start_limit
-        seconds that an actor, new or restarted, may wait for cores that others hold. The time to read its part does not count.
+    """One actor for each recipe; the arguments are those of `start_workers`.
 
     Attributes
     ----------
     processes : list of int
         process number of each actor on its machine.
-
-    Raises
-    ------
-    InvalidInputError
-        where no cluster answers at the address, and where it has too few cores.
-    SolverFailedError
-        where Ray does not start, no cores become free in time, and where a worker is lost again and again.
     """
 
     def __init__(

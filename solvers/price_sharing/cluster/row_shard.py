@@ -136,11 +136,9 @@ class RowShard(Sharing):
     def set_weight_unit(self, weight_unit: Fraction) -> None:
         """Set up what the shard's rows pay, in the unit of all shards' integer weights."""
         ensemble, costs = self.ensemble, self.costs
-        no_price, charges, rows = (
-            (Fraction(0),) * ensemble.n_features,
-            charges_by_row(ensemble, costs),
-            np.arange(self.weights.size),
-        )
+        # what is paid once for all rows, the driver counts
+        charges = charges_of(ensemble, _with_free_items(costs, costs.paid_once))
+        no_price, rows = (Fraction(0),) * ensemble.n_features, np.arange(self.weights.size)
         usage = Usage(ensemble, costs, no_price, charges, self.weights, self.routing, X=None, rows=rows)
         no_prices = np.zeros(costs.n_items, dtype=np.int64)
         self._unpriced = IntegerPrices(usage, no_prices, _in_units(self.weights, weight_unit), None)
@@ -222,11 +220,6 @@ def _mixed(code: NDArray[np.uint64]) -> NDArray[np.uint64]:
     code = (code ^ (code >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     code = (code ^ (code >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return code ^ (code >> np.uint64(31))
-
-
-def charges_by_row(ensemble: Ensemble, costs: CostItems) -> Charges:
-    """The items that each split charges its rows, without those that are paid once for all rows."""
-    return charges_of(ensemble, _with_free_items(costs, costs.paid_once))
 
 
 def charges_once(ensemble: Ensemble, costs: CostItems) -> Charges:

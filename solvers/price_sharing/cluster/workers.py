@@ -76,7 +76,7 @@ class Workers(ABC):
         SolverFailedError
             where a worker is lost again and again.
         """
-        self._all(self._ask_start, lambda i: None)
+        self._all(self.start, lambda i: None)
 
     def ask(self, method: str, *args: Any) -> list[Any]:
         """Call a method that changes nothing on every object; the answers in order.
@@ -124,9 +124,6 @@ class Workers(ABC):
             return submit(i)
         except WorkerLostError as error:
             return error
-
-    def _ask_start(self, i: int) -> Any:
-        return self.start(i)
 
     def _rebuild(self, i: int) -> None:
         """(1)."""

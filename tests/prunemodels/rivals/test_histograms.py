@@ -195,7 +195,7 @@ def filled(n_trees: int = 2) -> tuple[RandomForestClassifier, Any, Any]:
 def test_the_arrays_for_costs_are_those_of_the_forest() -> None:
     """`ensemble_of` the trees and `read_forest` of the filled forest agree in every array."""
     forest, grown, _ = filled(3)
-    ours = ensemble_of([arrays_of(tree) for tree in grown.estimators_], 4, forest.classes_, None)
+    ours = ensemble_of([arrays_of(tree) for tree in grown.estimators_], 4, forest.classes_)
     theirs = read_forest(forest)
     for name in ("tree_start", "left", "right", "feature", "threshold", "missing_left", "value"):
         np.testing.assert_allclose(at_splits(ours, name), at_splits(theirs, name), atol=1e-12, err_msg=name)
