@@ -233,9 +233,9 @@ class ExitPath:
         most = float((own.cost[-1] - own.cost[0]).max(initial=0.0)) / own.n_rows  # what one row more can add
         if found.cost >= min(PARAMS.spent * budget, budget - most):
             return spent
-        loss = self.sample.mean_loss(found.policy, self.sample.judged)
-        better = self.learned.path.error < loss * (1 - STAGE_PARAMS.rounding)
-        dearer = self.cost[(self.cost > budget) & better]
+        policies = (found.policy, *map(self.policy, range(len(self))))
+        loss, *each = (self.sample.mean_loss(policy, self.sample.judged) for policy in policies)
+        dearer = self.cost[(self.cost > budget) & (np.array(each) < loss * (1 - STAGE_PARAMS.rounding))]
         useful = min([*dearer, next_useful(self.learned, self.sample, budget, loss)])
         if np.isinf(useful):
             return f"{spent}: no dearer policy is expected to err less"

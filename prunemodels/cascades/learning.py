@@ -19,6 +19,7 @@ same way: for a price of cost the optimum, for a budget the policy that spends i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -32,8 +33,10 @@ from formulations.answers.nested_rows import ClosurePath
 from formulations.instance.parametric_closure import ParametricClosure
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.params import PARAMS
+from prunemodels.cascades.whole_sums import on_grid, sums_by_level, whole_losses, whole_weights
 from prunemodels.stages.doubt import Doubt
 from prunemodels.stages.judging import WRONG, expected, fitting_loss, is_beyond_chance
+from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import Cut, ExitPolicy, levels, prices_of_cost, thresholds
 from prunemodels.stages.stacking import Stack, calibrated
 from prunemodels.stages.stages import StageTable
@@ -111,15 +114,16 @@ def judged_losses(table: StageTable, truth: NDArray[Any], weights: Floats, by: T
     The reference is the last stage, unless an earlier one has less log loss, or squared error, on these rows by more than
     two standard errors; no stage was trained on the rows whose outputs it gives. It is calibrated on these rows
     (`prunemodels.stages.stacking.calibrated`). The label of one row says little about a stage, its expectation more: in (1) and
-    (2) nothing is left of the labels' noise. (2) lacks the variance of the labels, which is the same for all stages. `by`: what
-    predictions are judged by, see `prunemodels.stages.judging.expected`.
+    (2) nothing is left of the labels' noise. (2) lacks the variance of the labels, which is the same for all stages. They are
+    rounded to multiples of a power of two, (3) of `prunemodels.cascades.whole_sums`. `by`: what predictions are judged by, see
+    `prunemodels.stages.judging.expected`.
     """
     lost = np.array([fitting_loss(value, truth, by) for value in table.value])
     reference = table.value[-1]
     best = int((lost @ weights).argmin())
     if is_beyond_chance(lost[-1] - lost[best], weights, PARAMS.errors_apart):
         reference = table.value[best]
-    return expected(table.value, calibrated(reference, truth, weights), by)
+    return on_grid(expected(table.value, calibrated(reference, truth, weights), by), weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,41 +165,37 @@ def solve_exits(
 
 
 def exit_problem(sample: ExitSample, level: NDArray[np.int64], count: int) -> ParametricClosure:
-    """The maximum closure (1) with the arcs (2).
+    """The maximum closure (1) with the arcs (2), by sums that do not depend on the order of the rows.
 
     `level`: shape (S - 1, N), from 0 (never goes on) to `count`.
     """
-    loss, weights = sample.judged, sample.weights
-    total = float(weights.sum())
-    unit_weights = bool((weights == 1).all())
-    decimals = _decimals(np.append(sample.cost.ravel(), sample.once)) if unit_weights else None
-    scale = 1 if decimals is None else 10**decimals
-    cost, paid_once = (a if decimals is None else np.rint(a * scale) for a in (sample.cost, sample.once))
-    more = np.maximum(np.diff(cost, axis=0), 0.0)  # rounding may let a cost fall
-    gain, price = (_by_level(amounts * weights, level, count) for amounts in (loss[:-1] - loss[1:], more))
+    v = whole_weights(sample.weights)
+    total = math.fsum(v)
+    loss, loss_unit = whole_losses(sample.judged, v)
+    gain_unit = loss_unit / Fraction(total)
+    scale, price_unit = 1, None
+    decimals = _decimals(np.append(sample.cost.ravel(), sample.once)) if (v == np.rint(v)).all() else None
+    if decimals is not None and (sample.cost[-1] @ v + sample.once[-1] * total) * 10**decimals < 2**PARAMS.sum_bits:
+        scale, price_unit = 10**decimals, 1 / (10**decimals * Fraction(total))
+    cost, paid_once = (a if price_unit is None else np.rint(a * scale) for a in (sample.cost, sample.once))
+    more = np.maximum(np.diff(cost, axis=0), 0.0) * v  # rounding may let a cost fall
+    gain, price = (sums_by_level(amounts, level, count) for amounts in (loss[:-1] - loss[1:], more))
     node = np.arange(gain.size).reshape(gain.shape)
     tail, head = [node[:, :-1].ravel(), node[1:].ravel()], [node[:, 1:].ravel(), node[:-1].ravel()]
     once = np.diff(paid_once)
     licences = np.flatnonzero(once > 0)
     tail.append(node[licences, -1])
     head.append(gain.size + np.arange(licences.size))
-    counted = unit_weights and bool((loss == np.rint(loss)).all())
     return ParametricClosure(
-        np.concatenate([gain.ravel() / total, np.zeros(licences.size)]),
+        np.concatenate([gain.ravel() * float(loss_unit) / total, np.zeros(licences.size)]),
         np.concatenate([price.ravel() / (total * scale), once[licences] / scale]),
         np.concatenate(tail).astype(np.int32),
         np.concatenate(head).astype(np.int32),
-        base_error=float(loss[0] @ weights / total),
-        base_cost=float(cost[0] @ weights / (total * scale) + paid_once[0] / scale),
-        gain_unit=Fraction(1, len(weights)) if counted else None,
-        price_unit=None if decimals is None else Fraction(1, scale * len(weights)),
+        base_error=int(loss[0].sum()) * gain_unit,
+        base_cost=math.fsum(cost[0] * v) / (total * scale) + float(paid_once[0]) / scale,
+        gain_unit=gain_unit,
+        price_unit=price_unit,
     )
-
-
-def _by_level(amounts: Floats, level: NDArray[np.int64], count: int) -> Floats:
-    """Sums by stage and level, shape (S - 1, count); level 0 is left out."""
-    sums = [np.bincount(ell, weights=a, minlength=count + 1)[1:] for a, ell in zip(amounts, level, strict=True)]
-    return np.asarray(sums, dtype=np.float64).reshape(-1, count)
 
 
 def _decimals(costs: Floats) -> int | None:
@@ -269,7 +269,7 @@ class CrossFitted:
         """Mean over some costs of the least mean judged loss for at most that cost; the largest where no policy is that cheap."""
         curve = self.curve
         cost, loss = np.array([h.mean(h.cost) for h in curve]), np.array([h.mean(h.judged) for h in curve])
-        least = np.array([loss[cost <= c].min(initial=np.inf) for c in costs])
+        least = np.array([loss[cost <= c].min(initial=np.inf) for c in costs * (1 + STAGE_PARAMS.rounding)])
         return float(np.where(np.isfinite(least), least, loss.max()).mean())
 
 

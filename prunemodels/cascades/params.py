@@ -57,7 +57,12 @@ class CascadeParams:
     most_levels: int = 10_000  # arrays have a row for each level,
     most_stages: int = 10_000  # and every stage is looked for along the path
     errors_apart: float = 2.0  # an earlier stage is the reference if the last one loses more by this many standard errors
-    price_decimals: int = 4  # prices with at most this many decimals are kept exactly
+    price_decimals: int = 4  # prices and weights with at most this many decimals are kept exactly,
+    largest_whole_weight: int = 1_000  # weights up to this multiple of their common divisor
+    # Losses are whole numbers of 2^-loss_bits of the largest, or more where their sum takes more than sum_bits: divided by the
+    # number of rows, floats tell larger sums no longer to a thousandth of a unit, see `prunemodels.cascades.whole_sums`.
+    loss_bits: int = 30
+    sum_bits: int = 41
     judging_folds: int = 5  # folds of the rows by which policies are judged
     judged_lams: int = 40  # largest number of prices of cost at which policies are judged: quantiles of the path's
     # With `max_error`, see `prunemodels.cascades.goals`: the share of the examples that is set apart to test the promise, and

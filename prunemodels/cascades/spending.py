@@ -125,7 +125,7 @@ def _best(
     best = sample.mean_loss(found, sample.judged)
     for way in _lists(learned, sample, pairs):
         fits = np.flatnonzero(way.cost <= _limit(budget))
-        if fits.size and way.loss[fits[-1]] < best:
+        if fits.size and way.loss[fits[-1]] < best * (1 - PARAMS.rounding):
             best, last = float(way.loss[fits[-1]]), int(fits[-1])
             found = learned.with_go(way.go, Cut(way.stage, float(way.theta[last]), way.more) if last else None)
     return found

@@ -52,7 +52,7 @@ def prices_of_cost(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, c
 
     `loss`, `cost`: shape (S, N). `doubt`: shape (S - 1, N).
     """
-    top = 0.0
+    top, rounding = 0.0, PARAMS.rounding * float(weights.sum() * cost.max(initial=0.0))
     for s in range(len(doubt)):
         order = np.argsort(-doubt[s], kind="stable")
         total = np.cumsum(weights[order])
@@ -60,7 +60,7 @@ def prices_of_cost(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, c
         for t in range(s + 1, len(loss)):
             saved = np.cumsum((weights * (loss[s] - loss[t]))[order])[first:]
             paid = np.cumsum((weights * (cost[t] - cost[s]))[order])[first:]
-            ratio = np.divide(saved, paid, out=np.zeros_like(saved), where=paid > 0)
+            ratio = np.divide(saved, paid, out=np.zeros_like(saved), where=paid > rounding)
             top = max(top, float(ratio.max(initial=0.0)))
     if top == 0.0:
         return np.zeros(1)
@@ -88,7 +88,8 @@ def _backwards(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, lams:
         order = np.argsort(-doubt[s], kind="stable")
         ends = _some_ends(doubt[s][order])
         totals = np.concatenate([np.zeros((1, lams.size)), np.cumsum(saved[order], axis=0)[ends]])
-        best = totals.argmax(axis=0)  # the first of equals: fewest rows go on
+        equal = PARAMS.rounding * np.abs(saved).sum(axis=0)
+        best = (totals >= totals.max(axis=0) - equal).argmax(axis=0)  # the first of equals: fewest rows go on
         cuts = np.append(np.inf, between(doubt[s][order], ends))
         found[s] = np.maximum.accumulate(cuts[best])
         value = np.where(doubt[s][:, None] >= found[s], going_on, loss[s][:, None])

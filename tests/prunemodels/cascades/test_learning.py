@@ -167,7 +167,7 @@ def test_learned_doubts_are_those_of_the_fitted_object(seed: int) -> None:
         go = exits.policy(k).go
         error, cost = tally(table, truth, weights, go, walk(go, exits.theta, doubt))
         assert (exits.path.error[k], exits.path.cost[k]) == (pytest.approx(error), pytest.approx(cost))
-        assert error + lam * cost == pytest.approx(min(e + lam * c for e, c in counts), abs=1e-9)
+        assert error + lam * cost == pytest.approx(min(e + lam * c for e, c in counts), abs=1e-8)
 
 
 @pytest.mark.parametrize("prices", [np.array([0.0, 7.2734]), np.array([0.3, 5_000_000.0])])
@@ -254,6 +254,15 @@ def test_prices_end_where_nobody_goes_on() -> None:
     assert np.ptp(np.diff(np.log(found[1:]))) < 1e-12
     assert prices_of_cost(loss[::-1], cost, np.ones(2), doubt, 5).tolist() == [0.0]
     assert prices_of_cost(loss, cost, np.ones(2), doubt, 2).tolist() == [0.0, 0.5]
+
+
+def test_what_rounding_saves_sends_nobody_on() -> None:
+    """Two rows save 0.1 and 0.2 for 0.15 each, of floats 1e-17 more; a cost that rises in its last digit only has no price."""
+    loss, doubt = np.array([[0.1, 0.2], [0, 0]]), np.array([[2.0, 1.0]])
+    found = thresholds(loss, np.array([[0.0, 0], [1, 1]]), np.ones(2), doubt, np.array([0.0, 0.15]))
+    assert found.tolist() == [[-np.inf, np.inf]]
+    rises = np.array([[0.3, 0.3], [np.nextafter(0.3, 1)] * 2])
+    assert prices_of_cost(loss, rises, np.ones(2), doubt, 3).tolist() == [0.0]
 
 
 def test_thresholds_rise_even_where_the_best_ones_would_fall() -> None:
