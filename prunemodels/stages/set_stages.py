@@ -15,6 +15,7 @@ themselves, and stay as they are. If nothing is left, the stage reads nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -82,7 +83,7 @@ class SetStages:
     @property
     def once(self) -> NDArray[np.float64]:
         """See `Stages`."""
-        return np.asarray(self.bought() @ np.where(self.items.paid_once, self.items.price, 0.0))
+        return self._sums(np.where(self.items.paid_once, self.items.price, 0.0))
 
     @property
     def split_prices(self) -> tuple[Fraction, ...]:
@@ -136,7 +137,11 @@ class SetStages:
 
     def prices(self) -> NDArray[np.float64]:
         """What a row has paid by each stage, shape (S,); where regions differ, for what all of them buy together."""
-        return np.asarray(self.bought() @ row_prices(self.items))
+        return self._sums(row_prices(self.items))
+
+    def _sums(self, price: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What is bought by each stage costs together, rounded once: a stage that adds nothing costs no last digit more."""
+        return np.array([math.fsum(price[has]) for has in self.bought()])
 
     def of(self, place: NDArray[np.int64]) -> SetStages:
         """Some of the stages, in the given order: what they buy is counted anew."""
