@@ -105,24 +105,24 @@ def high_water() -> int | None:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-GRACE = 5.0
-"""An engine is ended this many seconds after its time limit, or a fifth of the limit if that is more."""
+@dataclass(frozen=True)
+class ComparisonParams:
+    """How long engines are waited for, and what they solve before the time is measured."""
 
-START_UP = 300.0
-"""Seconds that a run may take for imports and compilation."""
+    grace: float = 5.0  # an engine is ended this many seconds after its time limit, or a fifth of the limit if that is more
+    start_up: float = 300.0  # seconds that a run may take for imports and compilation
+    # warm_up_lam, warm_up_budget: for the papers' two trees; the budget is inside an edge of their hull
+    warm_up_lam: float = 0.1
+    warm_up_budget: int = 1
+
+
+PARAMS = ComparisonParams()
 
 BEGUN = "begun"
 """The message that the solve begins."""
 
 TIMEOUT = b"Timeout ("
 """What the watchdog writes to stderr when it ends a process."""
-
-
-WARM_UP_LAM = 0.1
-"""Lambda for the papers' two trees, on which every engine is run first."""
-
-WARM_UP_BUDGET = 1
-"""Budget for the same trees, inside an edge of their hull."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def _warm_up(engine: Solver | LimitedSolver, *, is_budget: bool = False) -> None
     # price sharing would cut so small an instance at once, and compile no round
     options = {"small_core": 0} if engine is price_sharing else {}
     try:
-        engine(two_trees(), WARM_UP_BUDGET if is_budget else WARM_UP_LAM, **options)
+        engine(two_trees(), PARAMS.warm_up_budget if is_budget else PARAMS.warm_up_lam, **options)
     except KeyboardInterrupt:
         raise
     except PruneModelsError:  # engines for a single tree refuse two
@@ -268,7 +268,7 @@ def _without_caches(problem: PruningProblem) -> PruningProblem:
 
 def in_processes(problem: PruningProblem, runs: list[Run], time_limit: float) -> Generator[Answer]:
     """Solve in processes that read the instance from one file without a name, so that no file is ever left behind."""
-    task, done = Task(_without_caches(problem), time_limit, runs, max(GRACE, time_limit / 5), START_UP), 0
+    task, done = Task(_without_caches(problem), time_limit, runs, max(PARAMS.grace, time_limit / 5), PARAMS.start_up), 0
     with ExitStack() as files:
         try:
             given = files.enter_context(sent(task))

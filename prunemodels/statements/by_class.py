@@ -22,17 +22,14 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError
 from formulations.shown import Card, Shown
 from prunemodels.statements.groups import over_groups, repeated
-from prunemodels.statements.mean_bounds import MeanInterval, paired_share_interval, share_interval
-from prunemodels.statements.wording import MINUS, MOST_NAMES, POINTS, count, interval, share
+from prunemodels.statements.mean_bounds import PARAMS, MeanInterval, paired_share_interval, share_interval
+from prunemodels.statements.wording import MINUS, POINTS, count, interval, share
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 NAMES = ("before", "after")
 """What two models are called that the user has no names for: the same model before and after."""
-
-MOST_CLASSES = 20
-"""Most classes that a card lists."""
 
 
 @dataclass(frozen=True)
@@ -155,8 +152,8 @@ class ByClass(Shown):
         found = [c for c in self.classes if c.rates[-1].count and c.change is not None and c.change.high < 0]
         fewer = [c.fewer(self.names[0]) for c in found]
         for sentences in (never, fewer):
-            told += sentences[:MOST_NAMES]
-            more = len(sentences) - MOST_NAMES
+            told += sentences[: PARAMS.most_names]
+            more = len(sentences) - PARAMS.most_names
             told += [f"The same holds for {count(more, 'more class', 'more classes')}."] if more > 0 else []
         return tuple(told)
 
@@ -165,14 +162,14 @@ class ByClass(Shown):
         if self.sensitivity is not None and self.specificity is not None:
             named = (("sensitivity", self.sensitivity), ("specificity", self.specificity))
             return tuple(found.cells(f"{word}: “{found.name}” found") for word, found in named)
-        ordered = sorted(self.classes, key=lambda c: c.rates[-1].share)[:MOST_CLASSES]
+        ordered = sorted(self.classes, key=lambda c: c.rates[-1].share)[: PARAMS.most_classes]
         return tuple(c.cells(f"“{c.name}” found, of {c.rates[0].of:,}") for c in ordered)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences below the table: mistakes of both kinds among 1,000 examples."""
         if self.sensitivity is None:
-            more = len(self.classes) - MOST_CLASSES
+            more = len(self.classes) - PARAMS.most_classes
             return (f"{count(more, 'more class is', 'more classes are')} found as often or more often.",) if more > 0 else ()
         name = self.sensitivity.name
         missed, alarms = (

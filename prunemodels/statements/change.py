@@ -22,6 +22,7 @@ from formulations.shown import Card, Shown, error_name, is_rate
 from prunemodels.statements.by_class import NAMES, ByClass
 from prunemodels.statements.groups import over_groups, repeated
 from prunemodels.statements.mean_bounds import (
+    PARAMS,
     Effective,
     MeanInterval,
     Method,
@@ -33,9 +34,6 @@ from prunemodels.statements.mean_bounds import (
     sign_test,
 )
 from prunemodels.statements.wording import POINTS, LimitUse, amount, change, count, error, interval, use_in_words
-
-SMALL = 0.01
-"""An increase of the error rate below one percentage point counts as small, or one below this share of any other error."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,7 @@ class HeldOutChange(Shown, Effective):
 
     @property
     def far_worse(self) -> bool:
-        """Whether the error rose by more than counts as small (`SMALL`), with the confidence of the interval."""
+        """Whether the error rose by more than counts as small, with the confidence of the interval."""
         return self.increase.low > small_increase(self.measure, self.error_before.mean)
 
     @property
@@ -194,8 +192,8 @@ class HeldOutChange(Shown, Effective):
 
 
 def small_increase(measure: str, before: float) -> float:
-    """The largest increase of an error that counts as small: `SMALL` of a rate, this share of any other error before."""
-    return SMALL if is_rate(measure) else SMALL * before
+    """The largest increase of an error that counts as small: one point of a rate, 1 % of any other error before."""
+    return PARAMS.small if is_rate(measure) else PARAMS.small * before
 
 
 def _range(least: str, most: str) -> str:

@@ -26,7 +26,7 @@ Draws of different weights are worth as much as fewer draws of equal weight. Wit
 
 and n_eff - 1 degrees of freedom. (5) is White's standard error of a weighted mean with the correction HC2 of MacKinnon and White,
 *Some heteroskedasticity-consistent covariance matrix estimators with improved finite sample properties*, 1985: a heavy draw pulls
-the mean towards itself. Below an n_eff of 2 nothing can be told; below `FEW` 95 % intervals hold less often than that
+the mean towards itself. Below an n_eff of 2 nothing can be told; below 30 95 % intervals hold less often than that
 (``python -m benchmarks.confidence --weights``).
 
 A share of n draws that are 0 or 1 has the exact interval [l, u] of Clopper and Pearson, 1934, with n_eff in the place of n where
@@ -58,12 +58,20 @@ from formulations.errors import InvalidInputError
 Method = Literal["t", "betting"]
 BoundMethod = Method | Literal["exact"]
 
-BISECTIONS = 50
-"""Halvings of [0, M] in (2). After so many the bound exceeds the least m by less than rounding."""
 
-FEW = 30
-"""Below so many effective draws (4), Student's interval of a weighted mean holds less often than it says."""
+@dataclass(frozen=True)
+class StatementParams:
+    """What statements call few, small and enough to name."""
 
+    bisections: int = 50  # halvings of [0, M] in (2): after so many the bound exceeds the least m by less than rounding
+    few: int = 30  # below so many effective draws (4), Student's interval of a weighted mean holds less often than it says
+    # an increase of the error rate below one percentage point counts as small, or one below this share of any other error
+    small: float = 0.01
+    most_classes: int = 20  # the most classes that a card lists
+    most_names: int = 6  # the most features that a card names
+
+
+PARAMS = StatementParams()
 
 LEAST = 2 * (1 - 1e-9)
 """Below so many effective draws there is no interval: 2, less rounding."""
@@ -88,8 +96,8 @@ class Effective:
         counted = f"By weight the {self.n:,} examples count as {self.n_effective:,.3g} of equal weight"
         if not self.is_told:
             return (f"{counted}: how far chance goes cannot be told.",)
-        few = self.n_effective < FEW
-        return (f"{counted}, fewer than {FEW}: intervals hold less often than they say." if few else f"{counted}.",)
+        few = self.n_effective < PARAMS.few
+        return (f"{counted}, fewer than {PARAMS.few}: intervals hold less often than they say." if few else f"{counted}.",)
 
 
 @dataclass(frozen=True)
@@ -179,7 +187,7 @@ def upper_bound(
     elif largest == 0:
         bound = 0.0
     else:
-        bound = largest * float(_betting(np.clip(x / largest, 0.0, 1.0), alpha, BISECTIONS))
+        bound = largest * float(_betting(np.clip(x / largest, 0.0, 1.0), alpha, PARAMS.bisections))
     return min(bound, largest)
 
 

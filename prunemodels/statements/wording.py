@@ -23,7 +23,7 @@ from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
 from formulations.shown import is_rate
 from prunemodels.points import SAME_POINT
-from prunemodels.statements.mean_bounds import Effective, MeanInterval, effective_rows, mean_interval
+from prunemodels.statements.mean_bounds import PARAMS, Effective, MeanInterval, effective_rows, mean_interval
 
 MINUS = "\u2212"
 
@@ -86,18 +86,14 @@ def exactly(x: Fraction) -> str:
     return f"{text} \u2248 {float(x):.8g}" if len(text) <= 40 else f"\u2248 {float(x)!r}"
 
 
-MOST_NAMES = 6
-"""Most features that a card names."""
-
-
 def asked_for(names: Sequence[str], before: Sequence[float], after: Sequence[float]) -> str:
     """A sentence on which features are asked for, by which share of the examples, and how many no longer."""
     asked = sorted(((part, -k, name) for k, (name, part) in enumerate(zip(names, after, strict=True)) if part > 0), reverse=True)
     told = [f"{name} {share(part, 0)}" for part, _, name in asked]
-    more = f" and {len(told) - MOST_NAMES} more" if len(told) > MOST_NAMES else ""
+    more = f" and {len(told) - PARAMS.most_names} more" if len(told) > PARAMS.most_names else ""
     dropped = sum(b > 0 and a == 0 for b, a in zip(before, after, strict=True))
     never = f"; {count(dropped, 'feature')} no longer" if dropped else ""
-    return f"Asked for: {', '.join(told[:MOST_NAMES])}{more}{never}." if told else "Asked for: nothing."
+    return f"Asked for: {', '.join(told[: PARAMS.most_names])}{more}{never}." if told else "Asked for: nothing."
 
 
 def is_overrun(budget: float | Fraction, cost: MeanInterval) -> bool:

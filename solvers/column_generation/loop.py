@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from formulations.answers.solution import History, StopReason
 from formulations.errors import SolverFailedError
 from formulations.shown import Brief
+from solvers.column_generation.params import DEFAULTS
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,6 @@ class Generated(Generic[Column]):
 
 
 AnyColumn = TypeVar("AnyColumn", contravariant=True)
-
-REPEAT_TOLERANCES = 1000.0
-"""If a column that the master already has prices out by more than this many tolerances, a sign is wrong."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -345,7 +343,7 @@ class _ColumnLoop(Generic[Column]):
             if key not in self.keys:
                 self.keys.add(key)
                 fresh.append(Entry(len(self.rounds) + 1, column, reduced))
-            elif reduced < -REPEAT_TOLERANCES * self.tolerance:
+            elif reduced < -DEFAULTS.repeat_tolerances * self.tolerance:
                 raise SolverFailedError(
                     f"pricing returned a column that the master already has, with the reduced cost {reduced:g}: "
                     "a sign of the master's duals or of the pricing is wrong"

@@ -27,6 +27,9 @@ class ColumnParams:
     # of any kind
     most_idle: int = 100
     most_refined: int = 1000
+    repeat_tolerances: float = 1000.0  # if a column that the master has prices out by more tolerances than that, a sign is wrong
+    # boundaries of one call of OR-Tools, at least those of one tree: the larger the network, the coarser the grid of real costs
+    batch: int = 512
     exactness: float = 1e-13  # smaller differences, relative to the all-roots forest's value, are rounding
     # columns with a larger negative reduced cost enter a user's master, as a share of the all-roots forest's value
     own_tolerance: float = 1e-8

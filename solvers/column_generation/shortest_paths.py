@@ -32,12 +32,10 @@ from formulations.errors import CapacityOverflowError, InvalidInputError, Solver
 from formulations.instance.problem import PruningProblem
 from formulations.programs.shortest_path import TreeNetwork, tree_networks
 from formulations.shown import Brief
+from solvers.column_generation.params import DEFAULTS
 
 LENGTH_BITS = 62
 """Sums of costs must stay below 2^62, because OR-Tools uses int64."""
-
-BATCH = 512
-"""Boundaries of one call of OR-Tools, at least those of one tree. The larger the network, the coarser the grid of real costs."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,7 +115,7 @@ def batches_of(networks: Sequence[TreeNetwork]) -> list[Batch]:
         room -= g.runs.n_boundaries
         if not groups or room < 0:
             groups.append([])
-            room = BATCH - g.runs.n_boundaries
+            room = DEFAULTS.batch - g.runs.n_boundaries
         groups[-1].append(g)
     return [Batch.of(group) for group in groups]
 

@@ -51,6 +51,7 @@ from solvers.closures.cut import MAX_TOTAL, ClosureProblem
 from solvers.closures.integer_objective import PRICE_MARGIN, TOTAL_BITS, exponent_of, ldexp
 from solvers.closures.subproblem import ParametricSubproblem
 from solvers.closures.tree_pass import best_tree_closures, chain_sums
+from solvers.within.params import DEFAULTS
 
 EXACT_TOTAL = 2.0**52
 """Rows whose uses are integers that add up to less are counted exactly."""
@@ -191,9 +192,6 @@ def surrogate_prices(uses: RowUses, direction: NDArray[np.float64]) -> Surrogate
 ONE_ROW = Surrogate(np.ones(1), Fraction(1))
 """Of a core with a single limit, whose prices are its own."""
 
-MOST_USES = 5_000_000
-"""Single limits are looked at where there are no more pairs of a split or purchase and a limit, for memory's sake."""
-
 
 @dataclass(frozen=True, eq=False)
 class KnapsackCore(ParametricSubproblem):
@@ -303,7 +301,7 @@ class KnapsackCore(ParametricSubproblem):
         """(3): whether each split fits with all that is above it; bool, shape (k,)."""
         fit: NDArray[np.bool_] = np.asarray(chain_sums(self.parent, self.own_cost()) <= self.room)
         uses = self.uses
-        if uses is not None and self.nodes.size * uses.room.size <= MOST_USES:
+        if uses is not None and self.nodes.size * uses.room.size <= DEFAULTS.most_uses:
             own = uses.own(self.tail, self.head).toarray()
             for r in range(uses.room.size):
                 fit &= chain_sums(self.parent, own[:, r].copy()) <= uses.room[r] + uses.same[r]

@@ -54,6 +54,8 @@ class WithinParams:
     fixed_share: float = 0.1  # fixing is repeated as long as it decides at least this part of the splits
     # the most rounds of a greedy filling. A round prices each split whose parent is kept, and tries each once.
     filling_rounds: int = 20
+    # pairs of a split or purchase and a limit up to which single limits are looked at, for memory's sake
+    most_uses: int = 5_000_000
 
     edge_starts: int = 60  # the most starts and ruins of the search inside a hull edge
     edge_work: float = 60.0  # its most work and seconds, where branch and bound follows

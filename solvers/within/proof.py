@@ -38,7 +38,7 @@ from solvers.closures.integer_objective import Grid
 from solvers.closures.subproblem import open_part, subproblem
 from solvers.closures.tree_pass import best_tree_closures, chain_sums, forced, mark_below
 from solvers.within.by_path import raised
-from solvers.within.core import MOST_USES, Rates, RowUses
+from solvers.within.core import Rates, RowUses
 from solvers.within.relaxation import LagrangianOracle
 from solvers.within.search import Log
 
@@ -210,7 +210,7 @@ class Prover:
         """(3) for all open splits."""
         steps: list[TooMuch] = []
         part, n_rows = self.part, len(self.rows.rows)
-        if n_rows * part.members.size > MOST_USES:
+        if n_rows * part.members.size > self.oracle.params.most_uses:
             return steps, decided
         if self._uses is None:
             self._uses = RowUses.of(self.rows, self.oracle.own_of_groups, part.nodes, part.members).merged(

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from formulations import InterruptedSolveError, Pruning, PruningProblem, Solution, SolverFailedError, StopReason
-from prunemodels.comparison.processes import WARM_UP_BUDGET, WARM_UP_LAM
+from prunemodels.comparison.processes import PARAMS
 from solvers import min_cut
 from solvers.within import best_breakpoint
 
 
-def odd(work: Callable[[Any], Any], engine: Any = min_cut, warm_up: float = WARM_UP_LAM) -> Any:
+def odd(work: Callable[[Any], Any], engine: Any = min_cut, warm_up: float = PARAMS.warm_up_lam) -> Any:
     """An engine that does something with the answer of another."""
 
     def solve(problem: PruningProblem, number: float, *, time_limit: float = math.inf) -> Any:
@@ -77,7 +77,7 @@ def lie(solution: Any) -> Any:
 
 def dawdle(problem: PruningProblem, lam: float, *, time_limit: float = math.inf) -> Solution:
     """An engine that is slow at first."""
-    time.sleep(0.5 * (lam == WARM_UP_LAM))
+    time.sleep(0.5 * (lam == PARAMS.warm_up_lam))
     return min_cut(problem, lam)
 
 
@@ -103,7 +103,7 @@ def unproven(solution: Any) -> Any:
 
 prove_nothing, spend = odd(unproven, warm_up=math.nan), odd(unproven, best_breakpoint, math.nan)
 overspend, overmix, overweigh, overprove = (
-    odd(work, best_breakpoint, WARM_UP_BUDGET)
+    odd(work, best_breakpoint, PARAMS.warm_up_budget)
     for work in (
         lambda solution: replace(solution, pruning=Pruning.unpruned(solution.problem)),
         lambda solution: replace(solution, relaxation=replace(solution.relaxation, mixture=weighted(solution, 1))),

@@ -25,7 +25,7 @@ from prunemodels.command_line.programs import comparison_text
 from prunemodels.command_line.summary import plain
 from prunemodels.comparison import processes
 from prunemodels.comparison.compare import BUDGET_TYPES, TYPES, compare
-from prunemodels.comparison.processes import PeakMemory, find_engine
+from prunemodels.comparison.processes import ComparisonParams, PeakMemory, find_engine
 from solvers import SOLVERS
 from solvers.price_sharing.run import Run
 from solvers.within import BUDGET_SOLVERS
@@ -110,7 +110,7 @@ def test_engines_share_one_import(problem: pm.PruningProblem, monkeypatch: pytes
     begun: list[object] = []
     start = subprocess.Popen
     monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: begun.append(a) or start(*a, **k))
-    monkeypatch.setattr(processes, "GRACE", 0.2)
+    monkeypatch.setattr(processes, "PARAMS", ComparisonParams(grace=0.2))
     assert list(compare(problem, LAM, ["min_cut", f"{ODD}:die", "min_cut"]).status) == ["optimal", "crashed", "optimal"]
     assert len(begun) == 1
     table = compare(problem, LAM, [f"{ODD}:sleep", "min_cut", "min_cut"], time_limit=0.3)
@@ -129,7 +129,7 @@ def test_exceptions_are_rows(problem: pm.PruningProblem) -> None:
 @pytest.mark.slow
 def test_an_engine_that_does_not_look_at_the_clock_is_killed(problem: pm.PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past its time limit and the grace an engine's process is ended."""
-    monkeypatch.setattr(processes, "GRACE", 0.2)
+    monkeypatch.setattr(processes, "PARAMS", ComparisonParams(grace=0.2))
     row = compare(problem, LAM, [f"{ODD}:sleep"], time_limit=0.3).iloc[0]
     assert row.status == "time limit"
     assert 0.5 <= row.seconds < 20
@@ -366,7 +366,7 @@ def test_peak_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_an_engine_that_never_begins_is_killed(problem: pm.PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
     """Imports and warm-up have a limit of their own."""
-    monkeypatch.setattr(processes, "START_UP", 0.1)
+    monkeypatch.setattr(processes, "PARAMS", ComparisonParams(start_up=0.1))
     row = compare(problem, LAM, ["min_cut"]).iloc[0]
     assert (row.status, row.note) == ("crashed", "killed because it had not begun to solve after 0.1 s")
 
