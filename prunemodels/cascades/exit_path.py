@@ -17,6 +17,7 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Task
 from formulations.instance.tree_loss import TreeLoss
+from prunemodels.cascades.fitting import in_one_thread_if_small
 from prunemodels.cascades.learning import (
     CrossFitted,
     ExitSample,
@@ -334,20 +335,21 @@ def learn_exit_path(
     part = np.zeros(table.n_rows, dtype=np.int64) if fold is None else fold[used]
     groups = None if groups is None else groups[used]
     rng = check_random_state(random_state)
-    stacked, judged_table, final = None, table, table
-    if stack:
-        stacked, judged_table = learn_stack(table, truth, weights, rng, by, groups)
-        final = stacked.table(table)
-    judged, loss = judged_losses(judged_table, truth, weights, by), lost(final.value, truth, by)
-    seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
-    costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]
-    for name in names:
-        judge = learn_doubt(name, final, weights, by)
-        doubts = aligned(doubts_of(judge, final), part)
-        sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0, truth)
-        learned = solve_exits(sample, judge, stacked, n_levels=n_levels, by=by)
-        folds = cross_fit(sample, learned, n_levels=n_levels, rng=np.random.RandomState(seed), groups=groups)
-        found.append(ExitPath(stages, learned, sample, folds))
+    with in_one_thread_if_small(table.value.size):
+        stacked, judged_table, final = None, table, table
+        if stack:
+            stacked, judged_table = learn_stack(table, truth, weights, rng, by, groups)
+            final = stacked.table(table)
+        judged, loss = judged_losses(judged_table, truth, weights, by), lost(final.value, truth, by)
+        seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
+        costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]
+        for name in names:
+            judge = learn_doubt(name, final, weights, by)
+            doubts = aligned(doubts_of(judge, final), part)
+            sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0, truth)
+            learned = solve_exits(sample, judge, stacked, n_levels=n_levels, by=by)
+            folds = cross_fit(sample, learned, n_levels=n_levels, rng=np.random.RandomState(seed), groups=groups)
+            found.append(ExitPath(stages, learned, sample, folds))
     return min(found, key=lambda path: path.cross_fitted.area(costs))
 
 
