@@ -62,19 +62,9 @@ def written_whole(path: Path, kind: str = "partial") -> Iterator[BinaryIO]:
 class FileLock:
     """A lock on a file or folder.
 
-    Parameters
-    ----------
-    place
-        what is locked; it need not exist.
-    file
-        the lock file. Default: the one beside the place.
-    wait
-        seconds to wait for another holder.
-
-    Raises
-    ------
-    BrokenFileError
-        on entry: if another process, or another thread of this one, holds the lock; and if the lock file cannot be made.
+    `place`: what is locked; it need not exist. `file`: the lock file. Default: the one beside the place. `wait`: seconds to wait
+    for another holder. Raises `BrokenFileError` on entry: if another process, or another thread of this one, holds the lock; and
+    if the lock file cannot be made.
     """
 
     def __init__(self, place: Path, file: Path | None = None, *, wait: float = 0.0) -> None:

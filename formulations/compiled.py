@@ -83,13 +83,7 @@ else:
             return None
 
     class KernelCache(caching._Cache):  # type: ignore[misc]
-        """(1) and (2) for one kernel.
-
-        Parameters
-        ----------
-        function
-            what is compiled.
-        """
+        """(1) and (2) for one kernel. `function`: what is compiled."""
 
         readable = (_cache_at(_ReadableNamedByTheUser), _cache_at(_ReadableBesideTheSources))
         writable = (caching.FunctionCache, _cache_at(_BelowTheTemporaryFolder))

@@ -34,12 +34,8 @@ WORD = 64
 class RemovalEffects:
     """The effects (2) and (3) of every unit on any kept part of a forest.
 
-    Parameters
-    ----------
-    usage, numbers
-        trees, prices and rows; and the same as arrays, gains included.
-    units
-        the units that each feature belongs to, as items that it needs, all at prices above 0.
+    `usage`, `numbers`: trees, prices and rows; and the same as arrays, gains included. `units`: the units that each feature
+    belongs to, as items that it needs, all at prices above 0.
     """
 
     def __init__(self, usage: Usage, numbers: Numbers, units: CostItems) -> None:

@@ -94,10 +94,7 @@ class Prices:
 class ModelItems:
     """Items that are bought for all examples at once: which ones the model has, and what each feature still costs.
 
-    Parameters
-    ----------
-    cost
-        float64, shape (F, M), sparse: what the items cost that each feature needs.
+    `cost`: float64, shape (F, M), sparse: what the items cost that each feature needs.
     """
 
     def __init__(self, cost: csr_array | csr_matrix) -> None:

@@ -125,13 +125,7 @@ def _soft_prices(first, node, price, score, charge, by_node):  # type: ignore[no
 
 
 class Bundle:
-    """The model (4), its centre, and the solver of (6).
-
-    Parameters
-    ----------
-    score, bound
-        of the first centre, as in `BundleMaster`.
-    """
+    """The model (4), its centre, and the solver of (6). `score`, `bound`: of the first centre, as in `BundleMaster`."""
 
     def __init__(self, coupling: Coupling, score: NDArray[np.float64], bound: float, params: ColumnParams) -> None:
         problem, ensemble = coupling.problem, coupling.problem.ensemble
@@ -252,10 +246,7 @@ class Bundle:
 class BundleMaster:
     """The master at one lambda: a bundle, and serious or null steps.
 
-    Parameters
-    ----------
-    score, bound
-        of the first centre: s, shape (n,), and the Lagrangian bound at its charges.
+    `score`, `bound`: of the first centre: s, shape (n,), and the Lagrangian bound at its charges.
     """
 
     def __init__(

@@ -104,10 +104,7 @@ Offer = Callable[[NDArray[np.float64]], float]
 class FullMaster:
     """(1) to (3); every solve starts from the last basis.
 
-    Parameters
-    ----------
-    offer
-        is told every optimum; None: only the program's own value counts.
+    `offer`: is told every optimum; None: only the program's own value counts.
     """
 
     def __init__(self, coupling: Coupling, offer: Offer | None = None) -> None:

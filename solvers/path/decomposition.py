@@ -104,13 +104,7 @@ class Networks:
 
 
 class PathDecomposition:
-    """Divides parts of a path into pieces.
-
-    Parameters
-    ----------
-    advance
-        called with the number of splits in the pieces that were found.
-    """
+    """Divides parts of a path into pieces. `advance`: called with the number of splits in the pieces that were found."""
 
     def __init__(self, parts: Parts, ties: Ties, advance: Callable[[int], None], params: PathParams) -> None:
         self.parts, self.ties, self.advance, self.params = parts, ties, advance, params

@@ -74,18 +74,9 @@ class SharedArcs(NamedTuple):
 class LevelShares:
     """Passes over the usage of some splits, k of them, which go at breakpoints.
 
-    Parameters
-    ----------
-    level
-        int32, shape (n,): of every node.
-    highest
-        int32, shape (M (N + 1),): the highest level of each purchase's users, of all splits that are ever kept.
-    is_open
-        bool, shape (n,): the k splits, all or none of a level.
-    bits
-        see `PathShares`.
-    pool
-        one thread: passes are halved between it and the caller's.
+    `level`: int32, shape (n,): of every node. `highest`: int32, shape (M (N + 1),): the highest level of each purchase's users,
+    of all splits that are ever kept. `is_open`: bool, shape (n,): the k splits, all or none of a level. `bits`: see `PathShares`.
+    `pool`: one thread: passes are halved between it and the caller's.
     """
 
     def __init__(

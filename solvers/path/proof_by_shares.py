@@ -162,16 +162,9 @@ class _State:
 class ProofByShares:
     """The proof of a path, of whose levels those in `open` are not proven.
 
-    Parameters
-    ----------
-    level
-        int32, shape (n,).
-    ratios
-        the breakpoints, in integer gains for one integer price.
-    only
-        the levels to prove, where the others are proven elsewhere; None: all.
-    scores
-        float64, shape (n,): scores of the runs that found the levels, to start from; None: zeros.
+    `level`: int32, shape (n,). `ratios`: the breakpoints, in integer gains for one integer price. `only`: the levels to prove,
+    where the others are proven elsewhere; None: all. `scores`: float64, shape (n,): scores of the runs that found the levels, to
+    start from; None: zeros.
     """
 
     def __init__(

@@ -170,10 +170,7 @@ class Rows(Protocol):
 class LocalRows(Sharing):
     """All rows of ``objective.problem``.
 
-    Parameters
-    ----------
-    pool
-        one thread: passes over many usage arcs are halved between it and the caller's.
+    `pool`: one thread: passes over many usage arcs are halved between it and the caller's.
     """
 
     def __init__(self, objective: IntegerObjective, pool: ThreadPoolExecutor, params: SharingParams) -> None:

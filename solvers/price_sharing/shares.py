@@ -59,10 +59,7 @@ ALL_ROWS = OwnRows.of(0, 0)
 class Sharing:
     """The passes over all usage of the open splits of a remaining problem.
 
-    Parameters
-    ----------
-    pool
-        one thread: passes over many usage arcs are halved between it and the caller's.
+    `pool`: one thread: passes over many usage arcs are halved between it and the caller's.
     """
 
     def __init__(self, remaining: Remaining, pool: ThreadPoolExecutor, params: SharingParams) -> None:

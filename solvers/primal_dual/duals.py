@@ -69,16 +69,9 @@ class PassSums:
 class Duals:
     """The dual values (beta) of (1), the best ones so far, and the averages of w.
 
-    Parameters
-    ----------
-    columns
-        the purchases and their usage arcs.
-    price
-        float64, shape (J,): lam p_j, in (OBJ).
-    n_nodes
-        nodes of the forest.
-    start
-        "zeros", as in the paper; or "shares", equal shares of each price, which are dual feasible and satisfy mu = 0.
+    `columns`: the purchases and their usage arcs. `price`: float64, shape (J,): lam p_j, in (OBJ). `n_nodes`: nodes of the
+    forest. `start`: "zeros", as in the paper; or "shares", equal shares of each price, which are dual feasible and satisfy mu =
+    0.
     """
 
     def __init__(

@@ -129,10 +129,7 @@ def _divide(part: OpenPart, price: NDArray[np.float64]) -> NDArray[np.bool_] | N
 class OtherPrices:
     """Draws prices (2) for one instance.
 
-    Parameters
-    ----------
-    strengths
-        the values of t. The standard deviation of s_m is 0.5 t if items alone are drawn, 0.3 t if regions are drawn too.
+    `strengths`: the values of t. The standard deviation of s_m is 0.5 t if items alone are drawn, 0.3 t if regions are drawn too.
     """
 
     def __init__(self, problem: PruningProblem, strengths: tuple[float, ...], seed: int) -> None:

@@ -132,16 +132,8 @@ class OpenNode:
 class Search:
     """The state of one branch and bound.
 
-    Parameters
-    ----------
-    window
-        the splits to decide.
-    best
-        the best pruning so far, which the search improves.
-    effort
-        what may be spent.
-    first_lam
-        the first lambda to try, gain per cost in integers.
+    `window`: the splits to decide. `best`: the best pruning so far, which the search improves. `effort`: what may be spent.
+    `first_lam`: the first lambda to try, gain per cost in integers.
     """
 
     def __init__(self, window: Window, best: BestPruning, effort: Effort, first_lam: Fraction) -> None:

@@ -84,14 +84,8 @@ class ShardArcs:
 class RowShard(Sharing):
     """A part of the rows, at the place where it was built; `solvers.price_sharing.cluster.sharded_problem.Shards` calls it.
 
-    Parameters
-    ----------
-    source
-        its rows.
-    name
-        of the part, for messages.
-    threads
-        1, or 2: then a pass over many arcs is divided between two threads.
+    `source`: its rows. `name`: of the part, for messages. `threads`: 1, or 2: then a pass over many arcs is divided between two
+    threads.
     """
 
     def __init__(self, source: RowSource, ensemble: Ensemble, costs: CostItems, name: str = "the part", threads: int = 1) -> None:
