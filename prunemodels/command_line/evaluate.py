@@ -19,16 +19,8 @@ from formulations.errors import InvalidInputError
 from formulations.instance.tree_loss import usual_loss
 from formulations.shown import Card, align, error_name
 from prunemodels.cascades.cascade import Cascade
-from prunemodels.command_line.inputs import (
-    Examples,
-    columns_read,
-    costs_for,
-    hints_on_rows,
-    read_any_model,
-    read_examples,
-    read_labelled,
-    same_file,
-)
+from prunemodels.command_line.examples import Examples, columns_read, hints_on_rows, read_examples, read_labelled, same_file
+from prunemodels.command_line.inputs import costs_for, read_any_model
 from prunemodels.command_line.judge import (
     Answered,
     answered,

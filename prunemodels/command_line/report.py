@@ -17,28 +17,13 @@ from formulations.errors import InvalidInputError
 from formulations.extras import package
 from prunemodels.cascades.cascade_files import holds_cascade, load_cascade
 from prunemodels.command_line.commands import INPUTS
-from prunemodels.command_line.inputs import (
-    Examples,
-    check_held_out_file,
-    hints_on_rows,
-    limit_as_budget,
-    limits_of,
-    path_of,
-    read_examples,
-    read_instance,
-    read_model_file,
-)
+from prunemodels.command_line.examples import Examples, check_held_out_file, hints_on_rows, read_examples
+from prunemodels.command_line.inputs import limit_as_budget, limits_of, path_of, read_instance, read_model_file
 from prunemodels.command_line.judge import check_positive, choice_line, warnings_of
 from prunemodels.command_line.parsing import errors_naming, need, option_of, refuse
 from prunemodels.command_line.process import STATUS, doing
-from prunemodels.command_line.prune import (
-    CHOOSES,
-    check_boosted_options,
-    read_boosted_inputs,
-    search_boosted,
-    seen_apart,
-    within_limits,
-)
+from prunemodels.command_line.prune import CHOOSES, seen_apart
+from prunemodels.command_line.prunings import check_boosted_options, read_boosted_inputs, search_boosted, within_limits
 from prunemodels.command_line.summary import Line, Summary, card_of
 from prunemodels.evaluation.vote import without_cut
 from prunemodels.files.forests import load_forest

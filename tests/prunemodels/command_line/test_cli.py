@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import pytest
 
 import prunemodels as pm
-from prunemodels.command_line import commands, parsing, process, prune
+from prunemodels.command_line import commands, parsing, process, prunings
 from prunemodels.command_line.cli import main
 from tests.prunemodels.command_line.conftest import House
 
@@ -68,7 +68,7 @@ def test_a_defect_is_one_line_and_a_traceback_on_demand(
 ) -> None:
     """An unexpected error has the status 70, not the 1 of a refuted claim; a solver's failure counts as one, too."""
     for error in (IndexError("list index\nout of range"), pm.errors.SolverFailedError("list index out of range")):
-        monkeypatch.setattr(prune, "read_instance", Mock(side_effect=error))
+        monkeypatch.setattr(prunings, "read_instance", Mock(side_effect=error))
         monkeypatch.delenv("PRUNEMODELS_TRACEBACK", raising=False)
         assert main(PRUNE.split()) == 70
         told = capsys.readouterr().err
@@ -92,7 +92,7 @@ def test_too_little_memory_is_no_defect(
     house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
 ) -> None:
     """Neither where numpy says so, nor where threads or the dynamic linker find no memory; nothing is written."""
-    monkeypatch.setattr(prune, "read_instance", Mock(side_effect=error))
+    monkeypatch.setattr(prunings, "read_instance", Mock(side_effect=error))
     assert main(PRUNE.split()) == 2
     assert capsys.readouterr().err == (
         f"prunemodels prune: not enough memory ({error}); give fewer examples, a smaller forest, or a machine with more\n"

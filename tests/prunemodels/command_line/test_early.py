@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.cascades import budget_cascade
-from prunemodels.command_line import exits, inputs, prune, report
+from prunemodels.command_line import exits, inputs, prunings, report
 from prunemodels.command_line.cli import main
 from prunemodels.stages.table_preparation import prepared
 from tests.prunemodels.command_line.conftest import House, told
@@ -76,7 +76,7 @@ def test_refusals_come_before_the_work(
     for name in ("c.skops", "e.skops", "f.skops", "p.skops", "r.html"):
         (house.folder / f"taken_{name}").touch()
     monkeypatch.setattr(inputs, "pruning_path", work)
-    for module in (prune, report):  # both are imported now: neither keeps the trap as its own
+    for module in (prunings, report):  # both are imported now: neither keeps the trap as its own
         monkeypatch.setattr(module, "search_boosted", work)
     monkeypatch.setattr(exits, "exit_path", work)
     monkeypatch.setattr(RandomForestClassifier, "fit", work)

@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import prunemodels as pm
 from prunemodels.cascades import budget_cascade
 from prunemodels.cascades.cascade_files import load_cascade
-from prunemodels.command_line import inputs
+from prunemodels.command_line import examples
 from prunemodels.command_line.cli import main
 from prunemodels.stages.table_preparation import prepared
 from tests.prunemodels.command_line.conftest import House, screen, told
@@ -227,7 +227,7 @@ def test_labels_are_paired_by_how_often_they_come(
     assert told(capsys, shlex.join(command[1:]))["figures"]["error"] == right
     for answer, status in (("y", 0), ("n", 2)):
         asked = list[str]()
-        monkeypatch.setattr(inputs, "agreed", lambda _, question, a=answer, seen=asked: seen.append(question) or a == "y")
+        monkeypatch.setattr(examples, "agreed", lambda _, question, a=answer, seen=asked: seen.append(question) or a == "y")
         assert main(words.split()) == status
         assert asked[0].endswith(f"as by --map-labels 'z usual={common},a rare={1 - common}'.")
         assert ("class" in capsys.readouterr().out) == (status == 0) or status == 0

@@ -17,7 +17,7 @@ import skops.io
 
 import prunemodels as pm
 from formulations.instance.tree_loss import usual_loss
-from prunemodels.command_line import prune
+from prunemodels.command_line import prunings
 from prunemodels.command_line.cli import main
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.models.forests.problems import pruning_from_forest
@@ -297,8 +297,8 @@ def test_several_budgets_have_a_file_each_and_one_table(
     house: House, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, held_out: str
 ) -> None:
     """Each file is what its budget alone gives, from one path; the table has them all, and what each says of its budget."""
-    paths, real = list[Any](), prune.path_of
-    monkeypatch.setattr(prune, "path_of", lambda *given: paths.append(0) or real(*given))
+    paths, real = list[Any](), prunings.path_of
+    monkeypatch.setattr(prunings, "path_of", lambda *given: paths.append(0) or real(*given))
     words = f"prune {IN} --label label {held_out}"
     seen = told(capsys, f"{words} --budget 6 2.5 4 --out out/p.skops")
     assert len(paths) == 1
