@@ -239,7 +239,7 @@ def test_what_is_asked_is_handed_on(house: House, monkeypatch: pytest.MonkeyPatc
         calls.append([limits[0].at_most, *(options[k] for k in ("method", "time_limit", "progress"))])
         return best_breakpoint(problem, limits[0].at_most, path=path)
 
-    monkeypatch.setattr(prune, "solve", recorded)
+    monkeypatch.setattr(prunings, "solve", recorded)
     words = shlex.split(f"prune {IN} --budget 5 --out out/p.skops --force")
     loud = [word for word in words if word != "--quiet"]
     for given, terminal in (
