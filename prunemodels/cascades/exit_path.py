@@ -222,7 +222,7 @@ class ExitPath:
             row = self.row_at_lam(float(lam))
             if self.cost[row] >= cost * (1 - STAGE_PARAMS.rounding):
                 return None
-            no_dearer = seen.mean(seen.cost) <= held_out.mean(held_out.cost)
+            no_dearer = seen.mean(seen.cost) <= held_out.mean(held_out.cost) * (1 + STAGE_PARAMS.rounding)
             if no_dearer and seen.mean(seen.judged) <= held_out.mean(held_out.judged) + SAME_POINT:
                 return row
         return None
@@ -265,7 +265,7 @@ class ExitPath:
         if rule == "knee":
             return self.row_at_lam(float(lams[furthest_corner(np.array([h.mean(h.cost) for h in seen]), mean_loss)]))
         share = self.sample.weights / self.sample.weights.sum()
-        best = int(np.flatnonzero(mean_loss <= mean_loss.min())[-1])
+        best = int(np.flatnonzero(mean_loss <= mean_loss.min() * (1 + SAME_POINT))[-1])
         gap = np.array([h.loss - seen[best].loss for h in seen])
         mean = gap @ share
         error = np.sqrt(((gap - mean[:, None]) ** 2) @ share**2)

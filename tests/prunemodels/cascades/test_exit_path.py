@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from functools import cache
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
 from proofs_checks import check_closure_path
+from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.cascades.forest_exits import path_stages
+from prunemodels.cascades.learning import HeldOutPolicies
 from prunemodels.cascades.params import CascadeParams
 from prunemodels.models.costs import example_costs
 from prunemodels.models.forests.reading import read_forest
@@ -161,3 +164,19 @@ def test_on_demand_raw_columns_are_bought(cap: int | None) -> None:
     else:
         assert bought.cost.max() <= cap
         assert bought.capped.any()
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0]])
+def test_of_policies_that_err_alike_the_cheapest_is_the_best(order: list[int]) -> None:
+    """Three rows lose 0.3, 0.2 and 0.1 by the dearest policy, 0.1, 0.2 and 0.3 by the next one, 0.1, 0.2 and 0.4 by the cheapest.
+
+    The last errs more than the second by more than a standard error, not so than the first. Of floats, 0.1 + 0.2 + 0.3 is more
+    than 0.3 + 0.2 + 0.1.
+    """
+    loss, ones = np.array([[0.3, 0.2, 0.1], [0.1, 0.2, 0.3], [0.1, 0.2, 0.4]])[:, order], np.ones(3)
+    path = SimpleNamespace(
+        cross_fitted=SimpleNamespace(curve=tuple(HeldOutPolicies(ones, row, row, ones) for row in loss), lam=np.arange(3.0)),
+        sample=SimpleNamespace(weights=ones),
+        row_at_lam=int,
+    )
+    assert ExitPath.row_by(cast("ExitPath", path), "one_se") == 1
