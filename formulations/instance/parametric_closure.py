@@ -17,7 +17,8 @@ it. Integers have any length: nothing is rounded here, cuts round for themselves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -124,7 +125,7 @@ class ParametricClosure:
     @cached_property
     def integers(self) -> ClosureIntegers:
         """The same instance in integers."""
-        gains, prices = (_counted(_read(getattr(self, name), getattr(self, f"{name}_unit"), name)) for name in ("gain", "price"))
+        gains, prices = (_multiples(getattr(self, name), getattr(self, f"{name}_unit"), name) for name in ("gain", "price"))
         kind = np.int64 if gains.bits + prices.bits <= PRODUCT_BITS else object
         return ClosureIntegers(
             gain=gains.count.astype(kind),
@@ -172,19 +173,23 @@ def _requirements_first(n: int, tail: NDArray[np.int32], head: NDArray[np.int32]
     return np.array(order, dtype=np.int32)
 
 
-def _read(numbers: NDArray[np.float64], unit: Fraction | None, name: str) -> list[Fraction]:
-    """The exact numbers that floats stand for: decimals, or whole multiples of the unit."""
+def _multiples(numbers: NDArray[np.float64], unit: Fraction | None, name: str) -> Multiples:
+    """What floats stand for, decimals or whole multiples of the unit, as multiples of the largest common one; of type object."""
     values = [fraction(x, f"{name} of node {v}") for v, x in enumerate(numbers.tolist())]
     if unit is None:
-        return values
-    counts = [round(value / unit) for value in values]
-    for v, (value, count) in enumerate(zip(values, counts, strict=True)):
-        if abs(value / unit - count) > NEAR:
+        counts, unit = whole_multiples(values)
+        return Multiples(np.array(counts, dtype=object), unit)
+    counts = []
+    for v, value in enumerate(values):
+        above, below = value.numerator * unit.denominator, value.denominator * unit.numerator  # of value / unit
+        counts.append((2 * above + below) // (2 * below))
+        if abs(above - counts[v] * below) > NEAR * below:
             raise InvalidInputError(
                 f"{name} of node {v} is {float(value)!r}, no whole multiple of {name}_unit = {unit}; "
                 f"give the unit that the numbers were counted in, or None"
             )
-    return [count * unit for count in counts]
+    common = math.gcd(*counts)
+    return Multiples(np.array(counts, dtype=object) // (common or 1), unit * common or Fraction(1))
 
 
 def _read_base(number: float | Fraction, unit: Fraction | None, name: str, read: Callable[[object, str], Fraction]) -> Fraction:
@@ -194,9 +199,3 @@ def _read_base(number: float | Fraction, unit: Fraction | None, name: str, read:
         return value
     count = round(value / unit)
     return count * unit if abs(value / unit - count) <= NEAR else value
-
-
-def _counted(numbers: Sequence[Fraction]) -> Multiples:
-    """The numbers as whole multiples of a common unit, of type object."""
-    counts, unit = whole_multiples(numbers)
-    return Multiples(np.array(counts, dtype=object), unit)
