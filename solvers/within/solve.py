@@ -48,7 +48,8 @@ from solvers.within.brackets import improve
 from solvers.within.by_path import best_allowed, error_of, gap_of, path_of, raised, relaxed_optimum, row_within
 from solvers.within.core import Rates, rates_of
 from solvers.within.params import DEFAULTS, Effort, WithinParams
-from solvers.within.proof import Prover, TooLargeProof, proof_multipliers, proof_of, search_window
+from solvers.within.proof import TooLargeProof, proof_of, search_window
+from solvers.within.prover import Prover, proof_multipliers
 from solvers.within.relaxation import LagrangianOracle, LimitsRelaxation, relax
 from solvers.within.search import Log, Search
 from solvers.within.windows import (
