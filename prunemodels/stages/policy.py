@@ -81,6 +81,7 @@ def least_objective(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, 
 def _backwards(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, lams: Floats) -> tuple[Floats, Floats]:
     """Theta of (1), and V_0 for every row and price."""
     found = np.full((len(doubt), lams.size), np.inf)
+    equal = PARAMS.rounding * (weights @ loss.max(axis=0) + lams * (weights @ cost[-1]))
     value = np.repeat(loss[-1][:, None], lams.size, axis=1)
     for s in range(len(doubt) - 1, -1, -1):
         going_on = value + lams * (cost[s + 1] - cost[s])[:, None]
@@ -88,7 +89,6 @@ def _backwards(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, lams:
         order = np.argsort(-doubt[s], kind="stable")
         ends = _some_ends(doubt[s][order])
         totals = np.concatenate([np.zeros((1, lams.size)), np.cumsum(saved[order], axis=0)[ends]])
-        equal = PARAMS.rounding * np.abs(saved).sum(axis=0)
         best = (totals >= totals.max(axis=0) - equal).argmax(axis=0)  # the first of equals: fewest rows go on
         cuts = np.append(np.inf, between(doubt[s][order], ends))
         found[s] = np.maximum.accumulate(cuts[best])
