@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from prunemodels.rivals.cstc_estimator import TreeClassification, TreeOfClassifiers, TreeRegression
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from formulations.errors import InvalidInputError
+from prunemodels.rivals.cstc_estimator import TreeOfClassifiers
 
 
-class CSTCRegressor(TreeRegression, TreeOfClassifiers):
+class CSTCRegressor(RegressorMixin, TreeOfClassifiers):  # type: ignore[misc]
     """Cost-sensitive tree of classifiers, for regression.
 
     Xu, Kusner, Weinberger, Chen, *Cost-sensitive tree of classifiers*, ICML 2013. A tree of linear predictors over weak
@@ -74,8 +82,19 @@ class CSTCRegressor(TreeRegression, TreeOfClassifiers):
     cost 10.00, R2 -0.80
     """
 
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The number predicted for each row."""
+        values = self._values(X)
+        return values[:, 0]
 
-class CSTCClassifier(TreeClassification, TreeOfClassifiers):
+    def _targets(self, y: Any) -> NDArray[np.float64]:
+        return np.asarray(y, dtype=np.float64)[:, None]
+
+    def _error(self, y: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(((y - values) ** 2)[:, 0])
+
+
+class CSTCClassifier(ClassifierMixin, TreeOfClassifiers):  # type: ignore[misc]
     """Cost-sensitive tree of classifiers, for two or more classes.
 
     CSTC13 leaves classes out "because of space limitations", so all of this is ours. For two classes it is `CSTCRegressor` on
@@ -101,3 +120,45 @@ class CSTCClassifier(TreeClassification, TreeOfClassifiers):
     >>> print(f"cost {tree.prediction_cost(X_test).mean():.2f}, error {1 - tree.score(X_test, y_test):.3f}")
     cost 10.00, error 0.077
     """
+
+    classes_: NDArray[Any]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Least-squares predictions.
+
+        For two classes of -1 (first class) and 1 (second), shape (N,); for more of 0 and 1, shape (N, n_classes).
+        """
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row: of two the second where `decision_function` is above 0, of more that of its largest column."""
+        values = self._values(X)
+        return np.asarray(self.classes_[_decided(values)])
+
+    def _learn_labels(self, y: NDArray[Any]) -> None:
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise InvalidInputError(
+                f"y has 1 class, {self.classes_.tolist()[0]!r}, after rows of weight 0 are left out; give at least 2 classes"
+            )
+
+    def _targets(self, y: Any) -> NDArray[np.float64]:
+        unknown = np.setdiff1d(np.unique(y), self.classes_)
+        if unknown.size:
+            raise InvalidInputError(
+                f"y_valid has the label {unknown[:1].tolist()[0]!r}, y has only {self.classes_.tolist()}; drop those rows"
+            )
+        labels = np.asarray(y)
+        if len(self.classes_) == 2:
+            return np.where(labels == self.classes_[1], 1.0, -1.0)[:, None]
+        return np.asarray(labels[:, None] == self.classes_, dtype=np.float64)
+
+    def _error(self, y: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(_decided(values) != _decided(y), dtype=np.float64)
+
+
+def _decided(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The number of the class of each row of values, shape (N, K)."""
+    return np.asarray(values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1), dtype=np.int64)

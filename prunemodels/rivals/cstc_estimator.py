@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 from tqdm import tqdm
 
@@ -311,64 +310,3 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         """
         at = self.apply(X)
         return np.asarray(self.path_costs_[at])
-
-
-class TreeRegression(RegressorMixin):  # type: ignore[misc]
-    """The regression part of an estimator."""
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The number predicted for each row."""
-        values = self._values(X)
-        return values[:, 0]  # type: ignore[no-any-return]
-
-    def _targets(self, y: Any) -> NDArray[np.float64]:
-        return np.asarray(y, dtype=np.float64)[:, None]
-
-    def _error(self, y: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(((y - values) ** 2)[:, 0])
-
-
-class TreeClassification(ClassifierMixin):  # type: ignore[misc]
-    """The classification part of an estimator: two classes as -1 and 1, more as one column of 0 and 1 each."""
-
-    classes_: NDArray[Any]
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Least-squares predictions.
-
-        For two classes of -1 (first class) and 1 (second), shape (N,); for more of 0 and 1, shape (N, n_classes).
-        """
-        values = self._values(X)
-        return values[:, 0] if values.shape[1] == 1 else values  # type: ignore[no-any-return]
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row: of two the second where `decision_function` is above 0, of more that of its largest column."""
-        values = self._values(X)
-        return np.asarray(self.classes_[_decided(values)])
-
-    def _learn_labels(self, y: NDArray[Any]) -> None:
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise InvalidInputError(
-                f"y has 1 class, {self.classes_.tolist()[0]!r}, after rows of weight 0 are left out; give at least 2 classes"
-            )
-
-    def _targets(self, y: Any) -> NDArray[np.float64]:
-        unknown = np.setdiff1d(np.unique(y), self.classes_)
-        if unknown.size:
-            raise InvalidInputError(
-                f"y_valid has the label {unknown[:1].tolist()[0]!r}, y has only {self.classes_.tolist()}; drop those rows"
-            )
-        labels = np.asarray(y)
-        if len(self.classes_) == 2:
-            return np.where(labels == self.classes_[1], 1.0, -1.0)[:, None]
-        return np.asarray(labels[:, None] == self.classes_, dtype=np.float64)
-
-    def _error(self, y: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(_decided(values) != _decided(y), dtype=np.float64)
-
-
-def _decided(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The number of the class of each row of values, shape (N, K)."""
-    return np.asarray(values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1), dtype=np.int64)
