@@ -20,9 +20,10 @@ from formulations.shown import probably_meant
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.cascade_files import holds_cascade, load_cascade
 from prunemodels.command_line.examples import Examples, marks_of, read_examples
-from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES, errors_naming, option_of, shows_progress
+from prunemodels.command_line.parsing import errors_naming, option_of, shows_progress
 from prunemodels.command_line.process import SETTINGS, doing
 from prunemodels.command_line.summary import model_name
+from prunemodels.command_line.values import NOT_WITH_UNDERSCORES
 from prunemodels.data_files import read_prices, shown
 from prunemodels.files.forests import load_forest
 from prunemodels.models.costs import items_from_list

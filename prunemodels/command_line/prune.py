@@ -33,16 +33,7 @@ from prunemodels.command_line.judge import (
     verdict_on,
     warnings_of,
 )
-from prunemodels.command_line.parsing import (
-    again,
-    draw_pictures,
-    errors_naming,
-    need,
-    option_of,
-    refuse,
-    reserve,
-    reserve_model,
-)
+from prunemodels.command_line.parsing import again, draw_pictures, errors_naming, need, option_of, refuse, reserve, reserve_model
 from prunemodels.command_line.process import doing
 from prunemodels.command_line.prunings import Found, along, check_boosted_options, of_boosted, of_forest
 from prunemodels.command_line.summary import Line, Summary, card_of

@@ -35,12 +35,7 @@ from prunemodels.command_line.judge import (
     check_positive,
     model_record,
 )
-from prunemodels.command_line.parsing import (
-    errors_naming,
-    need,
-    refuse,
-    shows_progress,
-)
+from prunemodels.command_line.parsing import errors_naming, need, refuse, shows_progress
 from prunemodels.command_line.process import SETTINGS, doing
 from prunemodels.command_line.summary import Line, plain
 from prunemodels.estimators.fitted_forest import pruning_for_error
