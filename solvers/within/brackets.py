@@ -25,20 +25,14 @@ LP1's relaxation mixes the two ends of an edge, and at the edge's own price rati
     recreate   narrow what is open then, up to the edge's more expensive end                                       (5)
 
 The promise of a bracket is the gain of the mixture of its ends that costs the budget, less a deduction for its width, because a
-wide bracket keeps less of its promise. An edge that is too large for a cut is filled item by item instead:
-
-    K(F)  =  the best closure in the edge of the splits that charge items of F alone, at lambda = 0                (6)
-
-K grows with F, and so does its cost. F grows by the item whose price brings most gain, until K(F) exceeds the budget. The last
-item is then left to the first trees alone, as many as fit. That takes some passes over the trees and the usage, and no array over
-the usage arcs. Nothing is proven here; the bound is the relaxation's.
+wide bracket keeps less of its promise. An edge that is too large for a cut is filled item by item instead
+(`edge.kept_by_items`). Nothing is proven here; the bound is the relaxation's.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -48,20 +42,19 @@ from numpy.typing import NDArray
 
 from formulations.answers.limited_solution import LP1Relaxation
 from formulations.answers.nested_rows import row_sums
-from formulations.answers.pruning import Pruning, total_cost
+from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
 from formulations.errors import CapacityOverflowError
-from formulations.instance.problem import Core, PruningProblem
+from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
 from formulations.memory import too_large
 from solvers.closures.cut import best_closure, cut_seconds
 from solvers.closures.subproblem import OpenPart, open_part
-from solvers.closures.tree_pass import best_tree_closures
 from solvers.price_sharing.params import SharingParams
 from solvers.within.by_path import relaxed_optimum, rounded, row_within
 from solvers.within.core import KnapsackCore
-from solvers.within.edge import filled
+from solvers.within.edge import filled, kept_by_items
 from solvers.within.params import Effort
 from solvers.within.windows import BestPruning, Scale
 
@@ -355,48 +348,3 @@ def _search(path: PruningPath, row: int, budget: Fraction, effort: Effort) -> _B
         share = min(Fraction(1), Fraction(room_left, path.integer_cost[row - 1] - path.integer_cost[row]))
     goal = math.floor(share * (path.exact_error[row] - path.exact_error[row - 1]) / gain_unit)
     return _BracketSearch(problem, inner, floor, ceiling, scale, room_left, goal, effort)
-
-
-def kept_by_items(core: Core, outer: NDArray[np.bool_], inner: NDArray[np.bool_], budget: Fraction) -> NDArray[np.bool_]:
-    """A pruning between two nested ones within a budget, as the inner one is; bool, shape (n,)."""
-    usage, numbers, ensemble = core.usage, core.numbers, core.ensemble
-    most = budget / numbers.price_unit
-    charged = np.repeat(np.arange(ensemble.n_nodes), np.diff(usage.charges.start))
-    asks = (usage.arcs_per_node[charged] > 0) & outer[charged] & ~inner[charged]
-    split, item = charged[asks], usage.charges.item[asks]
-    missing = np.bincount(split, minlength=ensemble.n_nodes)
-
-    def of_item(m: int) -> NDArray[np.int64]:
-        """Whether each split charges an item."""
-        return np.bincount(split[item == m], minlength=ensemble.n_nodes)
-
-    def between(missing: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(6)."""
-        return inner | best_tree_closures(ensemble.parent, numbers.gain, inner | (outer & (missing == 0)))[0]
-
-    def fits(kept: NDArray[np.bool_]) -> bool:
-        return bool(total_cost(usage, numbers, kept, usage.paid_by(kept)) <= most)
-
-    found, left = inner, np.unique(item).tolist()
-    while left:
-        gain = {m: numbers.gain[between(missing - of_item(m))].sum().item() for m in left}
-        before = numbers.gain[found].sum().item()
-        best = max(left, key=lambda m: (gain[m] - before) / numbers.price[m].item())
-        missing = missing - of_item(best)
-        kept = between(missing)
-        if not fits(kept):
-            return _in_first_trees(found, kept, ensemble.tree_of, fits)
-        found = kept
-        left.remove(best)
-    return found
-
-
-def _in_first_trees(
-    found: NDArray[np.bool_], kept: NDArray[np.bool_], tree_of: NDArray[np.int32], fits: Callable[[NDArray[np.bool_]], bool]
-) -> NDArray[np.bool_]:
-    """The larger of two nested prunings in as many trees as fit, the first ones, and the smaller one in the others."""
-    low, high = 0, int(tree_of[-1]) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(np.where(tree_of < middle, kept, found)) else (low, middle)
-    return np.where(tree_of < low, kept, found)

@@ -23,7 +23,14 @@ A cut's duals share the prices of the purchases among the splits, so that the tr
 and a pruning that keeps (prunes) h gains at most  gained + floor((V_h + p room) / q). If that is at most the incumbent's gain, h
 is pruned (kept).
 
-A filling adds splits one by one while they fit, those with the most gain for their unpaid cost first.
+A filling adds splits one by one while they fit, those with the most gain for their unpaid cost first. What is too large even for
+one cut is filled item by item:
+
+    K(F)  =  the best closure of the splits that charge items of F alone, at lambda = 0                                   (5)
+
+K grows with F, and so does its cost. F grows by the item whose price brings most gain, until K(F) exceeds the budget. The last
+item is then left to the first trees alone, as many as fit. That takes some passes over the trees and the usage, and no array over
+the usage arcs.
 """
 
 from __future__ import annotations
@@ -36,9 +43,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.pruning import total_cost
 from formulations.compiled import njit
+from formulations.instance.problem import Core
 from solvers.closures.cut import MAX_TOTAL, best_closure
-from solvers.closures.tree_pass import forced
+from solvers.closures.tree_pass import best_tree_closures, forced
 from solvers.within.core import KnapsackCore
 from solvers.within.params import Effort
 
@@ -262,3 +271,48 @@ def _fill(  # type: ignore[no-untyped-def]
             for k in range(start[h], start[h + 1]):
                 paid[head[k]] = True
     return room if some else -1
+
+
+def kept_by_items(core: Core, outer: NDArray[np.bool_], inner: NDArray[np.bool_], budget: Fraction) -> NDArray[np.bool_]:
+    """A pruning between two nested ones within a budget, as the inner one is; bool, shape (n,)."""
+    usage, numbers, ensemble = core.usage, core.numbers, core.ensemble
+    most = budget / numbers.price_unit
+    charged = np.repeat(np.arange(ensemble.n_nodes), np.diff(usage.charges.start))
+    asks = (usage.arcs_per_node[charged] > 0) & outer[charged] & ~inner[charged]
+    split, item = charged[asks], usage.charges.item[asks]
+    missing = np.bincount(split, minlength=ensemble.n_nodes)
+
+    def of_item(m: int) -> NDArray[np.int64]:
+        """Whether each split charges an item."""
+        return np.bincount(split[item == m], minlength=ensemble.n_nodes)
+
+    def between(missing: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(5)."""
+        return inner | best_tree_closures(ensemble.parent, numbers.gain, inner | (outer & (missing == 0)))[0]
+
+    def fits(kept: NDArray[np.bool_]) -> bool:
+        return bool(total_cost(usage, numbers, kept, usage.paid_by(kept)) <= most)
+
+    found, left = inner, np.unique(item).tolist()
+    while left:
+        gain = {m: numbers.gain[between(missing - of_item(m))].sum().item() for m in left}
+        before = numbers.gain[found].sum().item()
+        best = max(left, key=lambda m: (gain[m] - before) / numbers.price[m].item())
+        missing = missing - of_item(best)
+        kept = between(missing)
+        if not fits(kept):
+            return _in_first_trees(found, kept, ensemble.tree_of, fits)
+        found = kept
+        left.remove(best)
+    return found
+
+
+def _in_first_trees(
+    found: NDArray[np.bool_], kept: NDArray[np.bool_], tree_of: NDArray[np.int32], fits: Callable[[NDArray[np.bool_]], bool]
+) -> NDArray[np.bool_]:
+    """The larger of two nested prunings in as many trees as fit, the first ones, and the smaller one in the others."""
+    low, high = 0, int(tree_of[-1]) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(np.where(tree_of < middle, kept, found)) else (low, middle)
+    return np.where(tree_of < low, kept, found)
