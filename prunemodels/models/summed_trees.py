@@ -69,6 +69,7 @@ def _add(rows, root, node, goes_left, total):  # type: ignore[no-untyped-def]
         for first in range(0, root.shape[0], TURNS):
             count = min(TURNS, root.shape[0] - first)
             at[:count] = root[first : first + count]
+            # one step down in each of these trees that is not at a leaf yet; a leaf is its own child
             moving = True
             while moving:
                 moving = False
@@ -86,5 +87,6 @@ def _add(rows, root, node, goes_left, total):  # type: ignore[no-untyped-def]
                     else:
                         left = x <= here.number
                     at[j] = here.left if left else here.right
+            # all are at leaves, whose numbers are the trees' values
             for j in range(count):
                 total[i, (first + j) % n_outputs] += node[at[j]].number
