@@ -31,7 +31,7 @@ from benchmarks.frontier.data import load_problem
 from benchmarks.frontier.problem import Part
 from benchmarks.measuring import command_line, markdown
 from prunemodels.stages.params import PARAMS
-from prunemodels.stages.table_preparation import search_models, stage_models
+from prunemodels.stages.table_preparation import stage_models
 
 TABLES = ("miniboone", "covtype426k", "waveform40", "satimage", "ann_thyroid")
 MOST_ROWS = 12_000
@@ -61,7 +61,8 @@ def losses(given: argparse.Namespace) -> str:
 
 def _losses(name: str) -> Iterator[tuple[Any, ...]]:
     train, test = rows_of(name)
-    full, quick = stage_models(len(train.y), classifier=True, numeric=True)[0], search_models(classifier=True, numeric=True)[0]
+    kinds = stage_models(len(train.y), classifier=True, numeric=True)
+    quick, full = kinds[0], kinds[-1]
     by_all = clone(quick).fit(*train)
     importance = permutation_importance(by_all, test.X[:2000], test.y[:2000], n_repeats=1, random_state=0, scoring="neg_log_loss")
     order = np.argsort(-importance.importances_mean, kind="stable")

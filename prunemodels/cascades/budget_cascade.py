@@ -34,6 +34,7 @@ from prunemodels.cascades.fitting import (
     Training,
     chain_of,
     check_kinds,
+    fit_stage,
     is_unfitted,
     judged_fold,
     progress_bar,
@@ -117,8 +118,8 @@ class _BudgetCascade(Cascade):
         )
         shuffled = [(train.take(rng.permutation(len(train))[: PARAMS.compared_rows]), other) for train, other in divided]
         parts = [(train.take(np.arange(min(len(train), PARAMS.searched_rows))), other) for train, other in shuffled]
-        many = self.estimator is None and len(sample) >= STAGE_PARAMS.few_rows
-        quick = self._ranked(parts, training, self._quick_models() if many else models)
+        by_default = self.estimator is None
+        quick = self._ranked(parts, training, self._quick_models(len(sample), classes) if by_default else models)
         priced = int((items.price > 0).sum())
         every_set = priced <= PARAMS.few_items and priced < self.n_stages
         fewest = PARAMS.fewest_rows_to_part if self.max_cost is None else PARAMS.fewest_rows_to_part_below_cap
@@ -129,9 +130,9 @@ class _BudgetCascade(Cascade):
         else:
             sets, orders, parting = self._search(parts, training, quick[0], branches)
         teams = [quick] * len(sets)
-        if many:
-            compared = shuffled[0] if len(sample) >= STAGE_PARAMS.many_rows else parts[0]
-            teams = self._teams(compared, training, (*models, self._quick_models()[0]), sets)
+        if by_default:
+            compared = shuffled if len(sample) >= STAGE_PARAMS.many_rows else parts
+            teams = self._teams(first_parts(compared), training, models, sets)
         plans = [
             StagePlan(team[0] if s.features.size else None, s.features, team[1:] if s.features.size else ())
             for s, team in zip(sets, teams, strict=True)
@@ -158,9 +159,9 @@ class _BudgetCascade(Cascade):
             return (self.estimator,)
         return stage_models(n_rows, classifier=isinstance(self, CascadeClasses), numeric=getattr(self, "numeric_", True))
 
-    def _quick_models(self) -> tuple[Any, ...]:
-        """The models by which sets are compared where there are many rows."""
-        return search_models(classifier=isinstance(self, CascadeClasses), numeric=getattr(self, "numeric_", True))
+    def _quick_models(self, n_rows: int, classes: NDArray[Any] | None) -> tuple[Any, ...]:
+        """The models by which sets are compared."""
+        return search_models(n_rows, 1 if classes is None else len(classes), numeric=getattr(self, "numeric_", True))
 
     def _search(
         self, parts: Sequence[tuple[Sample, Sample]], training: Training, model: Any, branches: bool
@@ -225,13 +226,13 @@ class _BudgetCascade(Cascade):
         kept = training.kept.part("ranked", list(models), training.by)
         ranked = kept.find("ranked")
         if ranked is None:
-            ranked = kept.keep("ranked", np.argsort([loss(model) for model in models[:3]], kind="stable").tolist())
-        return (*(models[k] for k in ranked), *models[3:])
+            ranked = kept.keep("ranked", np.argsort([loss(model) for model in models], kind="stable").tolist())
+        return tuple(models[k] for k in ranked)
 
     def _teams(
-        self, part: tuple[Sample, Sample], training: Training, models: Sequence[Any], sets: Sequence[ItemSet]
+        self, parts: Sequence[tuple[Sample, Sample]], training: Training, models: Sequence[Any], sets: Sequence[ItemSet]
     ) -> list[tuple[Any, ...]]:
-        """For each set the kinds of models that its stage chooses from, the best first; the last of `models` is a quick one.
+        """For each set the kinds of models that its stage chooses from, the best first.
 
         They are compared on a few of the sets: those that lower the held-out loss of their mean. Every set takes the kinds of the
         one of these that is nearest by price. Slow kinds that a set does without are not tried on cheaper sets.
@@ -244,7 +245,7 @@ class _BudgetCascade(Cascade):
         for k in tried[::-1]:
             work = sets[place[k]].features, [*kinds]
             team = kept.find(work)
-            teams.insert(0, kept.keep(work, self._team(part, training, kinds, work[0])) if team is None else team)
+            teams.insert(0, kept.keep(work, self._team(parts, training, kinds, work[0])) if team is None else team)
             kinds = {m: model for m, model in kinds.items() if m in teams[0] or not is_slow(model)}
         nearest = np.abs(np.arange(len(place))[:, None] - tried).argmin(axis=1)
         found: list[tuple[Any, ...]] = [()] * len(sets)
@@ -253,21 +254,31 @@ class _BudgetCascade(Cascade):
         return found
 
     def _team(
-        self, part: tuple[Sample, Sample], training: Training, kinds: dict[int, Any], columns: NDArray[np.int64]
+        self,
+        parts: Sequence[tuple[Sample, Sample]],
+        training: Training,
+        kinds: dict[int, Any],
+        columns: NDArray[np.int64],
     ) -> list[int]:
         """The kinds of models whose mean loses least on some columns, the best first.
 
         Each lowers the loss, a slow one by more than `CascadeParams.worth`.
         """
-        folds = {m: judged_fold(model, *part, training.classes, training.seed) for m, model in kinds.items()}
-        held_out = next(iter(folds.values())).held_out
-        X = columns_of(held_out.X, columns)
-        said = {m: predictions_of(fold.train(columns), X, training.classes) for m, fold in folds.items()}
+        classes, seed = training.classes, training.seed
+        truth = np.concatenate([class_numbers(classes, held_out.y, len(held_out)) for _, held_out in parts])
+        weights = np.concatenate([held_out.weights for _, held_out in parts])
+
+        def held_out_values(model: Any) -> NDArray[np.float64]:
+            fitted = [fit_stage(StagePlan(model, columns), train, classes, seed, 0) for train, _ in parts]
+            pairs = zip(fitted, parts, strict=True)
+            return np.concatenate([predictions_of(m, columns_of(other.X, columns), classes) for m, (_, other) in pairs])
+
+        said = {m: held_out_values(model) for m, model in kinds.items()}
 
         def loss(*team: int) -> float:
             mean = np.mean([said[m] for m in team], axis=0)
             dear = 1 + PARAMS.worth * sum(is_slow(kinds[m]) for m in team)
-            return dear * mean_loss(mean, held_out.y, held_out.weights, training.by)
+            return dear * mean_loss(mean, truth, weights, training.by)
 
         team = [min(kinds, key=loss)]
         while others := [m for m in kinds if m not in team]:
@@ -276,6 +287,12 @@ class _BudgetCascade(Cascade):
                 break
             team.append(best)
         return team
+
+
+def first_parts(parts: Sequence[tuple[Sample, Sample]]) -> Sequence[tuple[Sample, Sample]]:
+    """The first parts that hold out enough rows to compare kinds of models by; all if they never do."""
+    held_out = np.cumsum([len(other) for _, other in parts])
+    return parts[: int(np.searchsorted(held_out, PARAMS.enough_compared)) + 1]
 
 
 class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
@@ -290,8 +307,8 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     ----------
     estimator
         unfitted classifier with `predict_proba`, cloned for each set. Default: stages take boosted trees, a linear model or,
-        below 20,000 examples, a small forest, or the mean of the best of these, by held-out loss; from 2,000 examples on that is
-        chosen for some of the sets, which the others follow.
+        below 20,000 examples, a small forest, or the mean of the best of these, by held-out loss; that is chosen for some
+        of the sets, which the others follow.
     costs
         prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.models.costs.cost_items`. Default: 1
         each.

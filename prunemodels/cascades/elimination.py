@@ -298,4 +298,4 @@ def constant_of(y: Any, weights: NDArray[np.float64], classes: NDArray[Any] | No
 
 def mean_loss(value: NDArray[np.float64], y: Any, weights: NDArray[np.float64], by: TreeLoss) -> float:
     """The mean loss by which models are compared, see `prunemodels.stages.judging.fitting_loss`."""
-    return float(np.average(fitting_loss(value, np.asarray(y), by, least=1e-12), weights=weights))
+    return float(np.average(fitting_loss(value, np.asarray(y), by), weights=weights))

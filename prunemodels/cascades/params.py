@@ -20,6 +20,7 @@ class CascadeParams:
     compared_rows: int = 10_000  # training rows of the models by which the kinds of models are chosen
     # the sets on which they are: places among those that rise in price
     compared_sets: tuple[float, ...] = (0.0, 0.15, 0.3, 0.45, 0.6, 1.0)
+    enough_compared: int = 500  # held-out rows, of one division or several, by which they are
     worth: float = 0.02  # share of the held-out loss by which a slow kind of model must lower it
 
     # Backward elimination, see `prunemodels.cascades.elimination`.

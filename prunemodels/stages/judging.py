@@ -119,17 +119,17 @@ def margin(value: Floats, by: TreeLoss = WRONG) -> Floats:
     return np.asarray(two[:, 1] - two[:, 0])
 
 
-def fitting_loss(value: Floats, truth: NDArray[Any], by: TreeLoss = WRONG, least: float = PARAMS.smallest_probability) -> Floats:
-    """(5), or the squared error, of every row; probabilities below `least` count as that. `value`: shape (N, K)."""
+def fitting_loss(value: Floats, truth: NDArray[Any], by: TreeLoss = WRONG) -> Floats:
+    """(5), or the squared error, of every row; see `StageParams.smallest_probability`. `value`: shape (N, K)."""
     if value.shape[1] == 1:
         return lost(value, truth)
     weight = np.ones(value.shape[1])
     if by.costs:
         weight = by.matrix.sum(axis=1) / (len(weight) - 1)
         value = value * weight
-        value = value / np.maximum(value.sum(axis=1, keepdims=True), least)
+        value = value / np.maximum(value.sum(axis=1, keepdims=True), PARAMS.smallest_probability)
     of_true_class = np.take_along_axis(value, truth[:, None].astype(np.int64), axis=1)[:, 0]
-    return np.asarray(weight[truth.astype(np.int64)] * -np.log(np.maximum(of_true_class, least)))
+    return np.asarray(weight[truth.astype(np.int64)] * -np.log(np.maximum(of_true_class, PARAMS.smallest_probability)))
 
 
 def is_better(new: Floats, old: Floats, truth: NDArray[Any], weights: Floats, by: TreeLoss = WRONG) -> bool:

@@ -30,13 +30,22 @@ class StageParams:
     most_one_hot: int = 64  # largest number of levels of a column for linear models
     most_bins: int = 255  # largest number of levels of a column for other models: what scikit-learn's histograms take
     few_asked: int = 16  # up to this number of rows, models are asked as in `prunemodels.stages.few_rows`
-    few_rows: int = 2_000  # below this number of rows boosting takes small trees
+    few_rows: int = 2_000  # below this number of rows boosting takes small trees, and forests are small
     # From there on, the weight of the ridge of leaves in boosting (`benchmarks.stage_models`); without it rare classes diverge.
     leaf_ridge: float = 5.0
     # From this number of rows on, larger trees are tried in the place of forests and strong ridges, which take long there.
     # Stages then choose between the two models that are best on all columns.
     many_rows: int = 20_000
-    quick_trees: tuple[int, int, float] = (30, 15, 0.25)  # rounds, leaves, learning rate of boosting by which sets are compared
+    # Rounds, leaves and learning rate of boosting: of quick trees below `few_rows` and from there on, and of full ones, which err
+    # as little as 100 rounds at a rate of 0.1.
+    quick_small_trees: tuple[int, int, float] = (15, 7, 0.35)
+    quick_trees: tuple[int, int, float] = (30, 15, 0.25)
+    full_trees: tuple[int, int, float] = (50, 31, 0.2)
+    quick_bins: int = 64  # largest number of bins of quick trees: on 40 columns a third faster than with 255, and as good
+    many_classes: int = 8  # from this number on sets are compared by forests
+    search_trees: int = 20  # of these; and of forests of stages below `few_rows`, and above
+    quick_forest_trees: int = 40
+    forest_trees: int = 60
     strengths: tuple[float, ...] = (1.0, 0.03)  # inverse weights of the ridge of linear models
     fewest_to_judge: int = 20  # with fewer values a column is not taken for one of identifiers
     # With fewer whole numbers than this, all must differ, and be dense or sparse: of 30 samples of 20, 30 and

@@ -198,52 +198,43 @@ def _filled(*more: Any) -> Any:
 
 @cache
 def stage_models(n_rows: int, *, classifier: bool, numeric: bool) -> tuple[Any, ...]:
-    """Unfitted models for a table of this size, among which a cascade chooses; the forest, which takes longest, is the last.
+    """Unfitted models for a table of this size, among which a cascade chooses; for those that take long see `is_slow`.
 
     `numeric`: whether all columns are numbers; other tables are `prepared`.
     """
-    boosting, trees = _KINDS[classifier]
-    if n_rows >= PARAMS.many_rows:
-        boosted = [
-            boosting(max_iter=300, max_leaf_nodes=leaves, l2_regularization=PARAMS.leaf_ridge, early_stopping=True)
-            for leaves in (31, 127)
-        ]
-        found: list[tuple[Any, Kind]] = [*((model, "boosted") for model in boosted), (_linear(1.0, classifier), "linear")]
-    else:
-        leaves, rounds = (7, 60) if n_rows < PARAMS.few_rows else (31, 100)
-        small = boosting(
-            max_iter=rounds,
-            max_leaf_nodes=leaves,
-            min_samples_leaf=min(20, max(2, n_rows // 20)),
-            l2_regularization=0.0 if n_rows < PARAMS.few_rows else PARAMS.leaf_ridge,
+    few = n_rows < PARAMS.few_rows
+    found = [_quick_trees(n_rows, classifier), _linear(PARAMS.strengths[0], classifier)]
+    if n_rows < PARAMS.many_rows:
+        trees = PARAMS.quick_forest_trees if few else PARAMS.forest_trees
+        found += [*(_linear(c, classifier) for c in PARAMS.strengths[1:]), _forest(trees, classifier)]
+        found += (
+            [] if few else [_boosted(PARAMS.full_trees, classifier, l2_regularization=PARAMS.leaf_ridge, early_stopping=False)]
         )
-        forest = trees(60, min_samples_leaf=2)
-        found = [(small, "boosted"), *((_linear(c, classifier), "linear") for c in PARAMS.strengths), (forest, "forest")]
+    else:
+        for leaves in (31, 127):
+            options = {"l2_regularization": PARAMS.leaf_ridge, "early_stopping": True}
+            found.append(_boosted((300, leaves, 0.1), classifier, **options))
     return tuple(_for_numbers(model, kind) if numeric else prepared(model, kind) for model, kind in found)
 
 
 @cache
-def search_models(*, classifier: bool, numeric: bool) -> tuple[Any, ...]:
-    """Unfitted models by which sets of columns of a table with many rows are compared: quick ones, since some hundred are fitted.
+def search_models(n_rows: int, n_classes: int, *, numeric: bool) -> tuple[Any, ...]:
+    """Unfitted models by which sets of columns are compared: quick ones, since some hundred are fitted.
 
+    `n_classes`: 1 for regression. With many classes a forest takes the place of boosting, which grows a tree for each class.
     `numeric`: see `stage_models`.
     """
-    rounds, leaves, rate = PARAMS.quick_trees
-    quick = _KINDS[classifier][0](
-        max_iter=rounds,
-        max_leaf_nodes=leaves,
-        learning_rate=rate,
-        l2_regularization=PARAMS.leaf_ridge,
-        early_stopping=False,
-    )
-    found: list[tuple[Any, Kind]] = [(quick, "boosted"), *((_linear(c, classifier), "linear") for c in PARAMS.strengths)]
+    classifier = n_classes > 1
+    trees = _quick_trees(n_rows, classifier) if n_classes < PARAMS.many_classes else _forest(PARAMS.search_trees, classifier)
+    found = [trees, *(_linear(c, classifier) for c in PARAMS.strengths)]
     return tuple(_for_numbers(model, kind) if numeric else prepared(model, kind) for model, kind in found)
 
 
 def is_slow(model: Any) -> bool:
-    """Whether one of `stage_models` takes long: trees do, but for those of `search_models`."""
+    """Whether one of `stage_models` takes long: trees do, but for a few of them."""
     last = model[-1] if isinstance(model, Pipeline) else model
-    return hasattr(last, "max_leaf_nodes") and getattr(last, "max_iter", np.inf) > PARAMS.quick_trees[0]
+    rounds, trees = getattr(last, "max_iter", 0), getattr(last, "n_estimators", 0)
+    return hasattr(last, "max_leaf_nodes") and (rounds > PARAMS.quick_trees[0] or trees > PARAMS.quick_forest_trees)
 
 
 _KINDS = {
@@ -253,8 +244,30 @@ _KINDS = {
 """Boosted trees and forests, for classification or not."""
 
 
-def _linear(strength: float, classifier: bool) -> Any:
-    return LogisticRegression(C=strength, max_iter=500) if classifier else Ridge(1 / strength)
+def _quick_trees(n_rows: int, classifier: bool) -> tuple[Any, Kind]:
+    few = n_rows < PARAMS.few_rows
+    return _boosted(
+        PARAMS.quick_small_trees if few else PARAMS.quick_trees,
+        classifier,
+        min_samples_leaf=min(20, max(2, n_rows // 20)),
+        l2_regularization=0.0 if few else PARAMS.leaf_ridge,
+        max_bins=PARAMS.quick_bins,
+        early_stopping=False,
+    )
+
+
+def _boosted(trees: tuple[int, int, float], classifier: bool, **options: Any) -> tuple[Any, Kind]:
+    """`trees`: rounds, leaves, learning rate."""
+    rounds, leaves, rate = trees
+    return _KINDS[classifier][0](max_iter=rounds, max_leaf_nodes=leaves, learning_rate=rate, **options), "boosted"
+
+
+def _forest(n_trees: int, classifier: bool) -> tuple[Any, Kind]:
+    return _KINDS[classifier][1](n_trees, min_samples_leaf=2), "forest"
+
+
+def _linear(strength: float, classifier: bool) -> tuple[Any, Kind]:
+    return LogisticRegression(C=strength, max_iter=500) if classifier else Ridge(1 / strength), "linear"
 
 
 def _for_numbers(model: Any, kind: Kind) -> Any:

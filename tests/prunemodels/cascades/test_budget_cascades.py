@@ -15,6 +15,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification, make_regression
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -150,10 +151,9 @@ def test_a_stopped_search_goes_on_where_it_was_and_ends_as_an_unbroken_one(examp
     """
     fits, original, place = [], fitting.fit_stage, tmp_path / "found"
     kinds = tuple(DecisionTreeClassifier(max_depth=d, random_state=0) for d in (1, 3, 6))
-    if default:  # kinds of models are ranked and compared, as of a default cascade of many rows
-        monkeypatch.setattr(budget_cascade, "STAGE_PARAMS", replace(budget_cascade.STAGE_PARAMS, few_rows=100))
+    if default:  # kinds of models are ranked and compared, as of a default cascade
         monkeypatch.setattr(budget_cascade, "stage_models", lambda *_, **__: kinds)
-        monkeypatch.setattr(budget_cascade, "search_models", lambda **_: kinds[:2])
+        monkeypatch.setattr(budget_cascade, "search_models", lambda *_, **__: kinds[:2])
 
     def fit(where: Path | None, stop: int | None = None) -> Any:
         fits.clear()
@@ -314,12 +314,12 @@ def test_a_slow_kind_of_model_must_lower_the_loss_by_more(monkeypatch):
     y = (rng.random(600) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(int)
     part = Sample(X[:300], y[:300], None), Sample(X[300:], y[300:], None)
     training = fitting.Training((), part[0], part[1], pm.CostItems.plain([1]), np.array([0, 1]), 0, None)
-    kinds = {0: DecisionTreeClassifier(max_leaf_nodes=6, random_state=0), 1: LogisticRegression()}
+    kinds = {0: HistGradientBoostingClassifier(max_iter=31, max_leaf_nodes=3, random_state=0), 1: LogisticRegression()}
     assert [is_slow(kind) for kind in kinds.values()] == [True, False]
     teams = {}
     for worth in (-0.5, 0.0, 0.5):
         monkeypatch.setattr(budget_cascade, "PARAMS", replace(budget_cascade.PARAMS, worth=worth))
-        teams[worth] = pm.BudgetCascadeClassifier()._team(part, training, kinds, np.arange(1))
+        teams[worth] = pm.BudgetCascadeClassifier()._team([part], training, kinds, np.arange(1))
     assert teams == {-0.5: [0, 1], 0.0: [1], 0.5: [1]}
 
 
@@ -332,7 +332,7 @@ def test_a_slow_kind_that_a_set_does_without_is_not_tried_on_cheaper_sets(monkey
         return [1, 2] if columns.size > 1 else [2]
 
     monkeypatch.setattr(budget_cascade._BudgetCascade, "_team", team)
-    models = (DecisionTreeClassifier(), DecisionTreeClassifier(max_depth=1), LogisticRegression())
+    models = (HistGradientBoostingClassifier(), HistGradientBoostingClassifier(max_iter=50), LogisticRegression())
     sets = [ItemSet(np.arange(4) < k, np.arange(k), 0.0) for k in range(5)]
     training = fitting.Training((), None, None, pm.CostItems.plain([1] * 4), None, 0, None)
     teams = pm.BudgetCascadeClassifier()._teams((None, None), training, models, sets)
