@@ -32,7 +32,7 @@ from prunemodels.cascades.spending import at_first_stage, between_optima, betwee
 from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.points import SAME_POINT, Rule, furthest_corner, within
 from prunemodels.stages.doubt import DoubtName, aligned, doubts_of, learn_doubt
-from prunemodels.stages.judging import WRONG, lost
+from prunemodels.stages.judging import WRONG, is_beyond_chance, lost
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.stacking import learn_stack
@@ -214,9 +214,11 @@ class ExitPath:
     def _as_good(self, cost: float, held_out: HeldOutPolicies) -> int | None:
         """The cheapest row below a cost that is expected to err no more than some policies, on rows that none was learned from.
 
-        Policies for the same lam must not cost more than these there either. A tolerance of one standard error saves more, and
-        pays for it where rows are few: on breast_cancer of `benchmarks.frontier` (114 such rows, three splits, nine budgets) the
-        mean error rose from 12.7 to 5.2 % below the median of all methods.
+        Policies for the same lam must not cost more than these there either. Where many rows doubt alike, such policies and the
+        row can lie on two sides of a large step; so the row must not lose more, by two standard errors, than what it replaces.
+        A tolerance of one standard error saves more, and pays for it where rows are few: on breast_cancer of
+        `benchmarks.frontier` (114 such rows, three splits, nine budgets) the mean error rose from 12.7 to 5.2 % below the median
+        of all methods.
         """
         for lam, seen in zip(self.cross_fitted.lam[::-1], self.cross_fitted.curve[::-1], strict=True):
             row = self.row_at_lam(float(lam))
@@ -224,7 +226,9 @@ class ExitPath:
                 return None
             no_dearer = seen.mean(seen.cost) <= held_out.mean(held_out.cost) * (1 + STAGE_PARAMS.rounding)
             if no_dearer and seen.mean(seen.judged) <= held_out.mean(held_out.judged) + SAME_POINT:
-                return row
+                more = self.sample.losses(self.policy(row), self.sample.judged) - held_out.judged
+                if not is_beyond_chance(more, self.sample.weights, PARAMS.errors_apart):
+                    return row
         return None
 
     def _spending(self, found: Choice, budget: float) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 import prunemodels as pm
 from formulations.instance.cost_items import CostItems
@@ -142,6 +143,19 @@ def test_of_policies_that_are_expected_to_err_alike_the_cheapest_is_taken() -> N
     assert model.cost_ == model.exit_path_.cost[model.row_] < 0.8 * model.exit_path_.cost[dearer]
     assert model.spending_ == "spends 2.444 of 4: no dearer policy within it is expected to err less"
     assert model.score(noisy[400:], labels[400:]) >= model.at_row(dearer).score(noisy[400:], labels[400:])
+
+
+def test_a_row_that_the_policies_of_the_folds_step_over_is_not_taken() -> None:
+    """Before the first purchase all rows doubt alike, so all go on at once: at one lam in each fold, and not with all rows.
+
+    The row of that lam costs nothing and errs at 0.94. The policies of the folds, which buy, told nothing of it.
+    """
+    rng = np.random.default_rng(11)
+    means = rng.normal(size=(20, 6)) * 1.5
+    labels = rng.integers(20, size=1000)
+    rows = means[labels] + rng.normal(size=(1000, 6))
+    model = pm.BudgetCascadeClassifier(GaussianNB(), 1, lam=0, random_state=11, cv=2, n_levels=8).fit(rows, labels)
+    assert model.at_cost(1.4167).error_ <= model.at_cost(1.2083).error_ < 0.8
 
 
 def test_a_fold_without_a_class_is_learned_from() -> None:
