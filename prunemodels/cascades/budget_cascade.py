@@ -132,7 +132,7 @@ class _BudgetCascade(Cascade):
         teams = [quick] * len(sets)
         if by_default:
             compared = shuffled if len(sample) >= STAGE_PARAMS.many_rows else parts
-            teams = self._teams(first_parts(compared), training, models, sets)
+            teams = self._teams(compared, training, models, sets)
         plans = [
             StagePlan(team[0] if s.features.size else None, s.features, team[1:] if s.features.size else ())
             for s, team in zip(sets, teams, strict=True)
@@ -214,19 +214,15 @@ class _BudgetCascade(Cascade):
         return [s for s, may in zip(sets, able, strict=True) if may], list(shorter.values())
 
     def _ranked(self, parts: Sequence[tuple[Sample, Sample]], training: Training, models: Sequence[Any]) -> tuple[Any, ...]:
-        """The models by held-out loss on all columns of the first part, the best first; the forest, which is slow, stays last."""
+        """The models by held-out loss on all columns, the best first."""
         if len(models) == 1:
             return tuple(models)
-
-        def loss(model: Any) -> float:
-            part = judged_fold(model, *parts[0], training.classes, training.seed)
-            predicted = predictions_of(part.train(np.arange(self.n_features_in_)), part.held_out.X, training.classes)
-            return mean_loss(predicted, part.held_out.y, part.held_out.weights, training.by)
-
         kept = training.kept.part("ranked", list(models), training.by)
         ranked = kept.find("ranked")
         if ranked is None:
-            ranked = kept.keep("ranked", np.argsort([loss(model) for model in models], kind="stable").tolist())
+            judged = HeldOutModels(parts, training, np.arange(self.n_features_in_))
+            losses = [judged.loss(judged.values(model)) for model in models]
+            ranked = kept.keep("ranked", np.argsort(losses, kind="stable").tolist())
         return tuple(models[k] for k in ranked)
 
     def _teams(
@@ -264,21 +260,12 @@ class _BudgetCascade(Cascade):
 
         Each lowers the loss, a slow one by more than `CascadeParams.worth`.
         """
-        classes, seed = training.classes, training.seed
-        truth = np.concatenate([class_numbers(classes, held_out.y, len(held_out)) for _, held_out in parts])
-        weights = np.concatenate([held_out.weights for _, held_out in parts])
-
-        def held_out_values(model: Any) -> NDArray[np.float64]:
-            fitted = [fit_stage(StagePlan(model, columns), train, classes, seed, 0) for train, _ in parts]
-            pairs = zip(fitted, parts, strict=True)
-            return np.concatenate([predictions_of(m, columns_of(other.X, columns), classes) for m, (_, other) in pairs])
-
-        said = {m: held_out_values(model) for m, model in kinds.items()}
+        judged = HeldOutModels(parts, training, columns)
+        said = {m: judged.values(model) for m, model in kinds.items()}
 
         def loss(*team: int) -> float:
-            mean = np.mean([said[m] for m in team], axis=0)
             dear = 1 + PARAMS.worth * sum(is_slow(kinds[m]) for m in team)
-            return dear * mean_loss(mean, truth, weights, training.by)
+            return dear * judged.loss(np.mean([said[m] for m in team], axis=0))
 
         team = [min(kinds, key=loss)]
         while others := [m for m in kinds if m not in team]:
@@ -289,10 +276,26 @@ class _BudgetCascade(Cascade):
         return team
 
 
-def first_parts(parts: Sequence[tuple[Sample, Sample]]) -> Sequence[tuple[Sample, Sample]]:
-    """The first parts that hold out enough rows to compare kinds of models by; all if they never do."""
-    held_out = np.cumsum([len(other) for _, other in parts])
-    return parts[: int(np.searchsorted(held_out, PARAMS.enough_compared)) + 1]
+class HeldOutModels:
+    """Judges kinds of models on some columns by rows that they are not trained on."""
+
+    def __init__(self, parts: Sequence[tuple[Sample, Sample]], training: Training, columns: NDArray[np.int64]) -> None:
+        self.training, self.columns = training, columns
+        # Of several divisions the first ones that hold out enough rows; all if they never do.
+        held_out = np.cumsum([len(other) for _, other in parts])
+        self.parts = parts[: int(np.searchsorted(held_out, PARAMS.enough_compared)) + 1]
+        self.truth = np.concatenate([class_numbers(training.classes, other.y, len(other)) for _, other in self.parts])
+        self.weights = np.concatenate([other.weights for _, other in self.parts])
+
+    def values(self, model: Any) -> NDArray[np.float64]:
+        """What such a model, trained on each part, says of the part's held-out rows, shape (N, K)."""
+        classes, seed, plan = self.training.classes, self.training.seed, StagePlan(model, self.columns)
+        fitted = [(fit_stage(plan, train, classes, seed, 0), other) for train, other in self.parts]
+        return np.concatenate([predictions_of(one, columns_of(other.X, self.columns), classes) for one, other in fitted])
+
+    def loss(self, value: NDArray[np.float64]) -> float:
+        """The mean loss of such values."""
+        return mean_loss(value, self.truth, self.weights, self.training.by)
 
 
 class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):

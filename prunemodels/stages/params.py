@@ -40,7 +40,7 @@ class StageParams:
     # as little as 100 rounds at a rate of 0.1.
     quick_small_trees: tuple[int, int, float] = (15, 7, 0.35)
     quick_trees: tuple[int, int, float] = (30, 15, 0.25)
-    full_trees: tuple[int, int, float] = (50, 31, 0.2)
+    full_trees: tuple[int, int, float] = (40, 31, 0.25)
     quick_bins: int = 64  # largest number of bins of quick trees: on 40 columns a third faster than with 255, and as good
     many_classes: int = 8  # from this number on sets are compared by forests
     search_trees: int = 20  # of these; and of forests of stages below `few_rows`, and above
