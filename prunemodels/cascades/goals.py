@@ -133,7 +133,7 @@ def from_dearest(paths: Sequence[ExitPath]) -> Iterator[Chosen]:
             yield found
             continue
         apart = last - found[1].cost
-        count = int(apart / step) if step > 0 else 0
+        count = int(apart / step * (1 + STAGE_PARAMS.rounding)) if step > 0 else 0
         budgets = [last - apart * k / (count + 1) for k in range(1, count + 1)]
         for policy in (*(chosen(paths, budget, None, "one_se") for budget in budgets), found):
             if policy[1].cost < last * (1 - STAGE_PARAMS.rounding):
