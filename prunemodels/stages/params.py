@@ -38,13 +38,13 @@ class StageParams:
     many_rows: int = 20_000
     # Rounds, leaves and learning rate of boosting: of quick trees below `few_rows` and from there on, and of full ones, which err
     # as little as 100 rounds at a rate of 0.1.
-    quick_small_trees: tuple[int, int, float] = (15, 7, 0.35)
+    quick_small_trees: tuple[int, int, float] = (30, 7, 0.2)
     quick_trees: tuple[int, int, float] = (30, 15, 0.25)
     full_trees: tuple[int, int, float] = (40, 31, 0.25)
     quick_bins: int = 64  # largest number of bins of quick trees: on 40 columns a third faster than with 255, and as good
     many_classes: int = 8  # from this number on sets are compared by forests
     search_trees: int = 20  # of these; and of forests of stages below `few_rows`, and above
-    quick_forest_trees: int = 40
+    quick_forest_trees: int = 50
     forest_trees: int = 60
     strengths: tuple[float, ...] = (1.0, 0.03)  # inverse weights of the ridge of linear models
     fewest_to_judge: int = 20  # with fewer values a column is not taken for one of identifiers
