@@ -244,24 +244,7 @@ class OnDemandPredictor:
         >>> predictor.next_features(X_test[:3], known)
         array([6, 0, 0])
         """
-        names = self._plan.everything
-        mask, by_name = np.asarray(known), hasattr(X, "columns")
-        if mask.dtype != bool or mask.shape != (len(X), len(names)) or (not by_name and np.shape(X) != mask.shape):
-            raise InvalidInputError(
-                f"known is {mask.dtype} of shape {mask.shape}, X has shape {np.shape(X)}; give both shape (n, {len(names)}), "
-                "and bool for known"
-            )
-        if not by_name and self._plan.arrays_hold_codes:
-            raise InvalidInputError("X is an array, and the model was trained on a table with categories; give a table")
-        table = {str(name): X[name] for name in X.columns} if by_name else dict(zip(names, np.asarray(X).T, strict=True))
-        given = {}
-        for name in self.features:
-            if name not in table:
-                raise InvalidInputError(f"X has no column {name!r}; give a table with the columns of the model")
-            given[name] = np.ma.array(np.asarray(table[name]), mask=~mask[:, names.index(name)])
-        walk = self.start(len(mask), known=given)
-        walk._bought_before()
-        return walk.next_features()
+        return self._partly_known(X, known).next_features()
 
     def predict(self, rows: Any, *, known: Any = None) -> NDArray[Any]:
         """Classes, or numbers (regression), shape (n,).
@@ -295,6 +278,31 @@ class OnDemandPredictor:
         if probabilities is None:
             raise InvalidInputError("a regression forest has no probabilities; use predict")
         return probabilities
+
+    def _partly_known(self, X: Any, known: Any, asked: Any = None) -> Walk:
+        """A walk whose rows have bought the known features, and have paid what these need.
+
+        `asked`, bool of shape (n, n_features): what was asked for; of that, what is not known cannot be had. None: what is known.
+        """
+        names = self._plan.everything
+        mask, by_name = np.asarray(known), hasattr(X, "columns")
+        if mask.dtype != bool or mask.shape != (len(X), len(names)) or (not by_name and np.shape(X) != mask.shape):
+            raise InvalidInputError(
+                f"known is {mask.dtype} of shape {mask.shape}, X has shape {np.shape(X)}; give both shape (n, {len(names)}), "
+                "and bool for known"
+            )
+        if not by_name and self._plan.arrays_hold_codes:
+            raise InvalidInputError("X is an array, and the model was trained on a table with categories; give a table")
+        table = {str(name): X[name] for name in X.columns} if by_name else dict(zip(names, np.asarray(X).T, strict=True))
+        given = {}
+        for name in self.features:
+            if name not in table:
+                raise InvalidInputError(f"X has no column {name!r}; give a table with the columns of the model")
+            given[name] = np.ma.array(np.asarray(table[name]), mask=~mask[:, names.index(name)])
+        walk = self.start(len(mask), known=given)
+        lost = np.zeros_like(mask) if asked is None else np.asarray(asked, dtype=bool) & ~mask
+        walk._bought_before(lost[:, self._plan.features])
+        return walk
 
     def _not_to_be_had(self, known: Any, labels: pd.Index[Any]) -> NDArray[np.bool_]:
         """Which cells of `known` are `UNAVAILABLE`, shape (n, F)."""

@@ -298,9 +298,10 @@ class Walk:
         """Values that cannot be had, shape (n, F)."""
         self._held.status[lost & (self._held.status == UNKNOWN)] = LOST
 
-    def _bought_before(self) -> None:
-        """Count the known features as bought: what they share with others is paid."""
+    def _bought_before(self, lost: NDArray[np.bool_]) -> None:
+        """Count the known features as bought: what they share with others is paid. `lost`, shape (n, F), cannot be had."""
         self._held.paid_by[(self._held.status == KNOWN) @ self._plan.needs] = 0
+        self._never_buy(lost)
 
     def _waiting(self, one_feature: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The rows that wait for something, and what for: all that they are certain to need, or one feature each."""
