@@ -45,7 +45,6 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, class_numbers
 from prunemodels.points import Rule
 from prunemodels.stages.judging import LossWord, Mistakes, fitting_loss
-from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.set_stages import SetStages, check_named_columns, columns_of, predictions_of, row_prices
 from prunemodels.stages.table_preparation import is_slow, search_models, stage_models
 
@@ -131,8 +130,7 @@ class _BudgetCascade(Cascade):
             sets, orders, parting = self._search(parts, training, quick[0], branches)
         teams = [quick] * len(sets)
         if by_default:
-            compared = shuffled if len(sample) >= STAGE_PARAMS.many_rows else parts
-            teams = self._teams(compared, training, models, sets)
+            teams = self._teams(shuffled, training, models, sets)
         plans = [
             StagePlan(team[0] if s.features.size else None, s.features, team[1:] if s.features.size else ())
             for s, team in zip(sets, teams, strict=True)
@@ -231,18 +229,21 @@ class _BudgetCascade(Cascade):
         """For each set the kinds of models that its stage chooses from, the best first.
 
         They are compared on a few of the sets: those that lower the held-out loss of their mean. Every set takes the kinds of the
-        one of these that is nearest by price. Slow kinds that a set does without are not tried on cheaper sets.
+        one of these that is nearest by price. Slow kinds that a set does without are not tried on sets that are part of it.
         """
         place = np.argsort([float(training.items.price[s.items].sum()) for s in sets], kind="stable")
         place = place[[bool(sets[k].features.size) for k in place]]
         tried = np.unique(np.round(np.array(PARAMS.compared_sets) * (len(place) - 1)).astype(int))
-        kept, kinds = training.kept.part("teams", list(models), training.by), dict(enumerate(models))
-        teams: list[list[int]] = []
+        kept, teams = training.kept.part("teams", list(models), training.by), list[list[int]]()
+        without: list[tuple[set[int], set[int]]] = []  # columns of a set, and the slow kinds that it does without
         for k in tried[::-1]:
-            work = sets[place[k]].features, [*kinds]
+            columns = sets[place[k]].features
+            spared = set().union(*(kinds for larger, kinds in without if larger.issuperset(columns.tolist())))
+            kinds = {m: model for m, model in enumerate(models) if m not in spared}
+            work = columns, [*kinds]
             team = kept.find(work)
-            teams.insert(0, kept.keep(work, self._team(parts, training, kinds, work[0])) if team is None else team)
-            kinds = {m: model for m, model in kinds.items() if m in teams[0] or not is_slow(model)}
+            teams.insert(0, kept.keep(work, self._team(parts, training, kinds, columns)) if team is None else team)
+            without.append((set(columns.tolist()), {m for m, model in enumerate(models) if m not in teams[0] and is_slow(model)}))
         nearest = np.abs(np.arange(len(place))[:, None] - tried).argmin(axis=1)
         found: list[tuple[Any, ...]] = [()] * len(sets)
         for k, at in zip(place.tolist(), nearest.tolist(), strict=True):

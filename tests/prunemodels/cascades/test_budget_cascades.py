@@ -323,7 +323,7 @@ def test_a_slow_kind_of_model_must_lower_the_loss_by_more(monkeypatch):
     assert teams == {-0.5: [0, 1], 0.0: [1], 0.5: [1]}
 
 
-def test_a_slow_kind_that_a_set_does_without_is_not_tried_on_cheaper_sets(monkeypatch):
+def test_a_slow_kind_that_a_set_does_without_is_not_tried_on_parts_of_it(monkeypatch):
     """Of kinds 0, 1 (slow) and 2 the dearest set takes 1 and 2; so cheaper ones choose among 1 and 2 alone."""
     seen = []
 
