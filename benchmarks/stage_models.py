@@ -28,7 +28,7 @@ from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
 import prunemodels as pm
-from benchmarks.data.packaged import PACKAGED, packaged_file
+from benchmarks.data.packaged import OF_KEEL, packaged_file
 from benchmarks.frontier.data import load_problem
 from benchmarks.frontier.problem import Part
 from benchmarks.measuring import command_line, markdown
@@ -36,7 +36,7 @@ from prunemodels.stages.params import PARAMS
 from prunemodels.stages.table_preparation import stage_models
 
 TABLES = ("miniboone", "covtype426k", "waveform40", "satimage", "ann_thyroid")
-OF_FITS = ("wine", "heart_statlog", "breast_cancer", "digits", *TABLES[2:], "penbased", "letter", *TABLES[:2])
+OF_FITS = ("wine", "heart_statlog", "breast_cancer", "digits", *TABLES[2:], *OF_KEEL, *TABLES[:2])
 MOST_ROWS = 12_000
 SETS = (1, 3, 5, 8, 12, 20)
 
@@ -53,7 +53,7 @@ def main() -> None:
 
 def rows_of(name: str) -> tuple[Part, Part]:
     """Training rows, and others."""
-    if name in PACKAGED:
+    if name in OF_KEEL:
         table = pd.read_csv(packaged_file(name), comment="@", header=None, skipinitialspace=True).sample(frac=1, random_state=0)
         parts = table.iloc[: len(table) // 2], table.iloc[len(table) // 2 :]
         train, test = (Part(part.iloc[:, :-1].to_numpy(np.float64), part.iloc[:, -1].to_numpy()) for part in parts)

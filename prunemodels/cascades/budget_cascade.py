@@ -23,6 +23,7 @@ from prunemodels.cascades.elimination import (
     joined,
     listed,
     mean_loss,
+    parts_enough,
     price_limits,
     spread_out,
 )
@@ -235,15 +236,16 @@ class _BudgetCascade(Cascade):
         place = place[[bool(sets[k].features.size) for k in place]]
         tried = np.unique(np.round(np.array(PARAMS.compared_sets) * (len(place) - 1)).astype(int))
         kept, teams = training.kept.part("teams", list(models), training.by), list[list[int]]()
-        without: list[tuple[set[int], set[int]]] = []  # columns of a set, and the slow kinds that it does without
+        slow = {m for m, model in enumerate(models) if is_slow(model)}
+        seen: list[tuple[set[int], list[int]]] = []  # columns of a set, and its kinds
         for k in tried[::-1]:
             columns = sets[place[k]].features
-            spared = set().union(*(kinds for larger, kinds in without if larger.issuperset(columns.tolist())))
+            spared = {m for larger, team in seen if larger.issuperset(columns.tolist()) for m in slow.difference(team)}
             kinds = {m: model for m, model in enumerate(models) if m not in spared}
             work = columns, [*kinds]
             team = kept.find(work)
             teams.insert(0, kept.keep(work, self._team(parts, training, kinds, columns)) if team is None else team)
-            without.append((set(columns.tolist()), {m for m, model in enumerate(models) if m not in teams[0] and is_slow(model)}))
+            seen.append((set(columns.tolist()), teams[0]))
         nearest = np.abs(np.arange(len(place))[:, None] - tried).argmin(axis=1)
         found: list[tuple[Any, ...]] = [()] * len(sets)
         for k, at in zip(place.tolist(), nearest.tolist(), strict=True):
@@ -282,9 +284,7 @@ class HeldOutModels:
 
     def __init__(self, parts: Sequence[tuple[Sample, Sample]], training: Training, columns: NDArray[np.int64]) -> None:
         self.training, self.columns = training, columns
-        # Of several divisions the first ones that hold out enough rows; all if they never do.
-        held_out = np.cumsum([len(other) for _, other in parts])
-        self.parts = parts[: int(np.searchsorted(held_out, PARAMS.enough_compared)) + 1]
+        self.parts = parts[: parts_enough([len(other) for _, other in parts], PARAMS.enough_compared)]
         self.truth = np.concatenate([class_numbers(training.classes, other.y, len(other)) for _, other in self.parts])
         self.weights = np.concatenate([other.weights for _, other in self.parts])
 

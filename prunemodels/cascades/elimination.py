@@ -180,8 +180,7 @@ class SetSearch:
         kept: KeptStages = NOWHERE,
     ) -> None:
         self.kept = kept
-        held_out = np.cumsum([len(part.held_out) for part in parts])
-        enough = int(np.searchsorted(held_out, PARAMS.enough_held_out)) + 1
+        enough = parts_enough([len(part.held_out) for part in parts], PARAMS.enough_held_out)
         self.parts, self.items, self.classes, self.by = parts[: min(enough, PARAMS.most_parts)], items, classes, by
         self.needs = items.needs_of(range(items.n_features))
         self.fitted: dict[bytes, tuple[Any, ...]] = {}
@@ -287,6 +286,11 @@ def _with_shuffled(X: Any, columns: NDArray[np.int64], rng: np.random.RandomStat
     else:
         shuffled[:, columns] = X[order][:, columns]
     return shuffled
+
+
+def parts_enough(held_out: Sequence[int], wanted: int) -> int:
+    """How many of the first divisions hold out so many rows together; at least the number of all if they never do."""
+    return int(np.searchsorted(np.cumsum(held_out), wanted)) + 1
 
 
 def constant_of(y: Any, weights: NDArray[np.float64], classes: NDArray[Any] | None) -> NDArray[np.float64]:

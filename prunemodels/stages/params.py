@@ -34,14 +34,14 @@ class StageParams:
     # From there on, the weight of the ridge of leaves in boosting (`benchmarks.stage_models`); without it rare classes diverge.
     leaf_ridge: float = 5.0
     # From this number of rows on, larger trees are tried in the place of forests and strong ridges, which take long there.
-    # Stages then choose between the two models that are best on all columns.
     many_rows: int = 20_000
-    # Rounds, leaves and learning rate of boosting: of quick trees below `few_rows` and from there on, and of full ones, which err
-    # as little as 100 rounds at a rate of 0.1.
+    # Rounds, leaves and learning rate of boosting: of quick trees below `few_rows` and from there on, and of full ones, in
+    # fewer and larger steps than by default, for time.
     quick_small_trees: tuple[int, int, float] = (30, 7, 0.2)
     quick_trees: tuple[int, int, float] = (30, 15, 0.25)
     full_trees: tuple[int, int, float] = (40, 31, 0.25)
-    quick_bins: int = 64  # largest number of bins of quick trees: on 40 columns a third faster than with 255, and as good
+    # Largest number of bins of quick trees; with 255 they take longer on many columns, and tell places on a map apart better.
+    quick_bins: int = 64
     many_classes: int = 8  # from this number on sets are compared by forests
     search_trees: int = 20  # of these; and of forests of stages below `few_rows`, and above
     quick_forest_trees: int = 50

@@ -205,15 +205,11 @@ def stage_models(n_rows: int, *, classifier: bool, numeric: bool) -> tuple[Any, 
     few = n_rows < PARAMS.few_rows
     found = [_quick_trees(n_rows, classifier), _linear(PARAMS.strengths[0], classifier)]
     if n_rows < PARAMS.many_rows:
-        trees = PARAMS.quick_forest_trees if few else PARAMS.forest_trees
-        found += [*(_linear(c, classifier) for c in PARAMS.strengths[1:]), _forest(trees, classifier)]
-        found += (
-            [] if few else [_boosted(PARAMS.full_trees, classifier, l2_regularization=PARAMS.leaf_ridge, early_stopping=False)]
-        )
-    else:
-        for leaves in (31, 127):
-            options = {"l2_regularization": PARAMS.leaf_ridge, "early_stopping": True}
-            found.append(_boosted((300, leaves, 0.1), classifier, **options))
+        size = PARAMS.quick_forest_trees if few else PARAMS.forest_trees
+        found += [*(_linear(c, classifier) for c in PARAMS.strengths[1:]), _forest(size, classifier)]
+    many = n_rows >= PARAMS.many_rows
+    full = [] if few else [(300, 31, 0.1), (300, 127, 0.1)] if many else [PARAMS.full_trees]
+    found += [_boosted(trees, classifier, l2_regularization=PARAMS.leaf_ridge, early_stopping=many) for trees in full]
     return tuple(_for_numbers(model, kind) if numeric else prepared(model, kind) for model, kind in found)
 
 
