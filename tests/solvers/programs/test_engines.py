@@ -306,7 +306,7 @@ def test_bad_options_are_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "integer"), [*((name, False) for name in LINEAR_ENGINES), ("highs", True)])
 def test_ctrl_c_ends_a_solve(name: str, integer: bool) -> None:
-    """Ctrl-C after 2 s of a solve of more than 10 s ends it, and the process with it, within 5 s by InterruptedSolveError."""
+    """Ctrl-C in the middle of a solve ends it, and the process with it, within 5 s by InterruptedSolveError."""
     engines, home = "from solvers.programs.rounding import LINEAR_ENGINES", "from tests.solvers.programs.test_engines import big"
     whole = "import dataclasses; lp = dataclasses.replace(lp, integer=lp.cost > -1)" * integer
     ends_by_ctrl_c(f"{engines}; {home}; lp = big(900)\n{whole}", f"LINEAR_ENGINES[{name!r}](lp)", after=2, within=5)

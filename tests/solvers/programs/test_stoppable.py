@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,10 +38,8 @@ from solvers.programs.stoppable import PARAMS
 from solvers.within import BUDGET_SOLVERS, by_path, solve_lp1
 from tests.instances import random_grid
 from tests.loops import looped
-from tests.solvers.cases import instance, twin_stumps
+from tests.solvers.cases import ends_by_ctrl_c, instance, twin_stumps
 from tests.solvers.programs.test_engines import big
-
-ROOT = Path(__file__).resolve().parents[3]
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads a process's children from /proc")
 
@@ -121,45 +118,6 @@ def test_a_program_without_an_answer_in_time() -> None:
     assert (answer.stopped, answer.x, answer.bound) == (StopReason.TIME_LIMIT, None, -math.inf)
 
 
-INTERRUPTED = """
-import sys
-from formulations import InterruptedSolveError
-from solvers import SOLVERS
-from tests.solvers.programs.test_stoppable import large
-problem = large()
-print("go", flush=True)
-try:
-    SOLVERS[sys.argv[1]](problem, 0.001)
-except InterruptedSolveError as stop:
-    print(stop)
-    sys.exit(7)
-"""
-
-
-def children_of(pid: int) -> set[int]:
-    """Process numbers of the processes that a process has started and that have not ended."""
-    return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
-
-
-def interrupted_in_the_middle(command: list[str], seconds: float) -> tuple[int, str, str]:
-    """Start a command in a session of its own, wait until the process of its solve has run so long, and send Ctrl-C to both."""
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as script:
-        until = time.monotonic() + 60
-        while not (children := children_of(script.pid)):
-            assert script.poll() is None, script.stderr
-            assert time.monotonic() < until, "no process was started for the solve"
-            time.sleep(0.02)
-        time.sleep(seconds)
-        assert children_of(script.pid) == children, "ended too early to be interrupted"
-        os.killpg(script.pid, signal.SIGINT)  # as a terminal does: to the process of the solve as well
-        out, err = script.communicate(timeout=10)
-    for child in children:
-        assert not Path(f"/proc/{child}").exists(), "the process of the solve goes on"
-    return script.returncode, out, err
-
-
 @pytest.mark.slow
 @linux
 @pytest.mark.parametrize(
@@ -173,10 +131,13 @@ def interrupted_in_the_middle(command: list[str], seconds: float) -> tuple[int, 
 )
 def test_ctrl_c_ends_an_engine(name: str, seconds: float) -> None:
     """Ctrl-C while a large program is built or solved ends the call with InterruptedSolveError, and its process with it."""
-    code, out, err = interrupted_in_the_middle([sys.executable, "-c", INTERRUPTED, name], seconds)
-    assert code == 7, err
-    assert out == f"go\ninterrupted while {called(name)} was solving; nothing was changed\n"
-    assert err == ""
+    before = f"""
+from solvers import SOLVERS
+from tests.solvers.programs.test_stoppable import large
+problem, engine = large(), SOLVERS[{name!r}]
+"""
+    out = ends_by_ctrl_c(before, "engine(problem, 0.001)", after=seconds, within=10, in_child=True)
+    assert out == f"interrupted while {called(name)} was solving; nothing was changed\n"
 
 
 def called(name: str) -> str:
