@@ -1,22 +1,19 @@
 """Weights, prices and errors that are real numbers: what rounding costs, in seconds, bytes, and in the answers themselves.
 
-    python -m benchmarks.real_numbers                       108 instances, two skewed ones, and boosted models; about half an hour
+    python -m benchmarks.real_numbers                       108 instances; about half an hour
     python -m benchmarks.real_numbers --rows 500 --quick    three lambdas each; a minute or two
-    python -m benchmarks.real_numbers --out FOLDER          also writes a line for each instance: real_numbers.csv
 
 Forests of 10 trees with 32 leaves each, grown on 1,000 rows of 10 features; errors are the trees' own. `TASKS` x cost rows x
 `PRICES` x `WEIGHTS`. Of each instance:
 
     path, s; peak, MB     `pruning_path` with its certificate; the peak above what the process held
     states                the relative gap that the path itself states
-    above                 value of the path at a lambda less that of `solve`, the largest of some, relative to it     (1)
-    below                 the same the other way round: where `solve` is worse                                           (2)
-    solve, path: off      their values less the optimum, both recounted in fractions, relative to it                     (3)
-    budgets               three, one of them a breakpoint's cost: answers of `solve` that are worse than the best breakpoint
-                          within, and those that are proven optimal                                                      (4)
-    refused, failed       `CapacityOverflowError`, wherever it is raised; any other error of ours
+    path - solve          the values of the path and of `solve` at a lambda, the largest difference of some, relative     (1)
+    off                   their values less the optimum, both recounted in fractions, relative to it                     (2)
+    budgets               three, one of them a breakpoint's cost: no answer is worse than the best breakpoint within       (3)
+    refused               `CapacityOverflowError`, wherever it is raised
 
-The optimum of (3) is a minimum cut of this module's own in Python's unlimited integers, so it is found for `EXACT_ROWS` cost rows
+The optimum of (2) is a minimum cut of this module's own in Python's unlimited integers, so it is found for `EXACT_ROWS` cost rows
 at most. It starts from `proofs_checks.optimality.recount`, which shares no code with the engines. Lambdas are breakpoints as
 floats, and numbers between two of them.
 """
@@ -27,12 +24,11 @@ import ctypes
 import gc
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -40,29 +36,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.datasets import make_friedman1, make_regression
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from sklearn.datasets import make_friedman1
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from benchmarks.measuring import Peak, apart, cell, command_line, markdown, warm_up, write_text
+from benchmarks.measuring import Peak, apart, cell, command_line, markdown, warm_up
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import Status
-from formulations.errors import CapacityOverflowError, PruneModelsError
+from formulations.errors import CapacityOverflowError, SolverFailedError
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.recount import Recount
 from prunemodels.comparison.processes import machine
 
 N_FEATURES, N_TREES, LEAVES, TRAIN_ROWS = 10, 10, 32, 1000
 EXACT_ROWS = 500  # cost rows up to which the optimum is found in Python's integers as well
-LAMBDAS, EXACT_LAMBDAS = 10, 3  # how many lambdas (1), (2) and (3) are measured at
-SKEWED_ROWS, SKEWED_LAMBDAS = 5000, 60
+LAMBDAS, EXACT_LAMBDAS = 10, 3  # how many lambdas (1) and (2) are measured at
 
 Rows = NDArray[np.float64]
 
@@ -134,8 +122,8 @@ def grown(task: str, rows: int, seed: int = 0) -> Data:
 Build = Callable[[], PruningProblem]
 
 
-def instances(task: str, rows: int) -> Iterator[tuple[dict[str, object], Build]]:
-    """The instances of a task and a number of cost rows, with what they are told by."""
+def instances(task: str, rows: int) -> Iterator[Build]:
+    """The instances of a task and a number of cost rows."""
     data = grown(task, rows)
     for k, (price, weight) in enumerate(product(PRICES, WEIGHTS)):
         rng = np.random.default_rng(k)
@@ -144,63 +132,28 @@ def instances(task: str, rows: int) -> Iterator[tuple[dict[str, object], Build]]
         def build(costs: list[float] = costs, weights: Rows | None = weights) -> PruningProblem:
             return pm.problem_from_forest(data.forest, data.X, costs=costs, sample_weight=weights)
 
-        yield {"task": task, "rows": rows, "prices": price, "weights": weight}, build
+        yield build
 
 
-def skewed() -> Iterator[tuple[dict[str, object], Build]]:
-    """5 % of the rows weigh 100 u, the rest 0.01 u, u uniform: where prices that are rounded with their weights lose the most."""
-    for depth in (4, 6):
-        X, y = make_regression(2 * SKEWED_ROWS, N_FEATURES, n_informative=N_FEATURES, noise=10.0, random_state=0)
-        forest, rng = RandomForestRegressor(N_TREES, max_depth=depth, random_state=0), np.random.default_rng(0)
-        forest.fit(X[:SKEWED_ROWS], y[:SKEWED_ROWS])
-        u = rng.random(SKEWED_ROWS)
-        weights = np.where(rng.random(SKEWED_ROWS) < 0.05, 100 * u, 0.01 * u)
-
-        def build(forest: Any = forest, X: Rows = X[SKEWED_ROWS:], weights: Rows = weights) -> PruningProblem:
-            costs = [float(p + 1) for p in range(N_FEATURES)]
-            return pm.problem_from_forest(forest, X, costs=costs, sample_weight=weights)
-
-        yield {"task": "regression, skewed", "rows": SKEWED_ROWS, "prices": "1 to 10", "weights": "skewed"}, build
-
-
-def measured(task: str, rows: int, n_lambdas: int) -> list[dict[str, object]]:
-    """All instances of one task and size, or the skewed one; meant for a process of its own."""
+def measured(task: str, rows: int, n_lambdas: int) -> list[dict[str, float]]:
+    """All instances of one task and size; meant for a process of its own."""
     warm_up()
-    some, count = (skewed(), SKEWED_LAMBDAS) if task == "skewed" else (instances(task, rows), n_lambdas)
-    return [{**what, **figures(build, count)} for what, build in some]
+    return [{"rows": rows, **figures(build, n_lambdas)} for build in instances(task, rows)]
 
 
-def figures(build: Build, n_lambdas: int) -> dict[str, object]:
+def figures(build: Build, n_lambdas: int) -> dict[str, float]:
     """What the module's docstring lists, of one instance."""
-    found: dict[str, object] = {"refused": "", "failed": "", "message": ""}
-    with refusals(found, "build"):
-        problem = build()
-        found |= {"arcs": problem.n_usage_arcs, "splits": problem.ensemble.n_splits}
-    if found["refused"] or found["failed"]:
-        return found
-    _give_back_memory()
-    path = None
-    with refusals(found, "path"), Peak() as peak:
-        started = time.perf_counter()
-        path = pm.pruning_path(problem)
-        found |= {"path_s": time.perf_counter() - started, "prunings": len(path), "states": path.relative_gap}
-    found["peak_mb"] = peak.extra / 1e6
-    with refusals(found, "lambda"):
-        found |= at_lambdas(problem, path, n_lambdas)
-    with refusals(found, "budget"):
-        found |= within_budgets(problem, path)
-    return found
-
-
-@contextmanager
-def refusals(found: dict[str, object], place: str) -> Iterator[None]:
-    """Note where an instance was refused, or an engine failed, and with which words."""
     try:
-        yield
-    except PruneModelsError as error:
-        key = "refused" if isinstance(error, CapacityOverflowError) else "failed"
-        found[key] = f"{found[key]} {place}".strip()
-        found["message"] = f"{found['message']} {place}: {type(error).__name__}: {error}".strip()
+        problem = build()
+        _give_back_memory()
+        with Peak() as peak:
+            started = time.perf_counter()
+            path = pm.pruning_path(problem)
+            seconds = time.perf_counter() - started
+        found = {"refused": 0.0, "path_s": seconds, "peak_mb": peak.extra / 1e6, "states": path.relative_gap}
+        return found | at_lambdas(problem, path, n_lambdas) | within_budgets(problem, path)
+    except CapacityOverflowError:
+        return {"refused": 1.0}
 
 
 def _give_back_memory() -> None:
@@ -210,29 +163,22 @@ def _give_back_memory() -> None:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-def at_lambdas(problem: PruningProblem, path: PruningPath | None, n_lambdas: int) -> dict[str, float]:
-    """(1) to (3), and the seconds of `solve`."""
-    lams = [0.001, 0.01, 0.1] if path is None else lambdas(path, n_lambdas)
-    above = below = of_solve = of_path = 0.0
+def at_lambdas(problem: PruningProblem, path: PruningPath, n_lambdas: int) -> dict[str, float]:
+    """(1) and (2)."""
+    lams = lambdas(path, n_lambdas)
     optima = ExactOptima(problem) if problem.usage.n_rows <= EXACT_ROWS else None
     exactly = {lams[k] for k in np.linspace(0, len(lams) - 1, EXACT_LAMBDAS).astype(int)} if lams and optima else set()
-    started, optimal = time.perf_counter(), 0
-    found = [pm.solve(problem, lam=lam) for lam in lams]
-    seconds = (time.perf_counter() - started) / max(1, len(lams))
-    for lam, solution in zip(lams, found, strict=True):
+    apart_by, off, optimal = 0.0, 0.0 if optima else math.nan, 0
+    for lam in lams:
+        solution, pruning = pm.solve(problem, lam=lam), path.at_lam(lam)
         assert solution.pruning is not None
         optimal += solution.status is Status.OPTIMAL
-        pruning = None if path is None else path.at_lam(lam)
-        if pruning is not None:
-            share = float((pruning.value(lam) - solution.value) / solution.value) if solution.value else 0.0
-            above, below = max(above, share), max(below, -share)
+        difference = abs(float(pruning.value(lam)) - solution.value)
+        apart_by = max(apart_by, difference / solution.value if solution.value else 0.0)
         if optima is not None and lam in exactly:
             best = optima.at(lam)
-            of_solve = max(of_solve, optima.off(solution.pruning.kept, lam, best))
-            of_path = max(of_path, 0.0 if pruning is None else optima.off(pruning.kept, lam, best))
-    whole = {"solve_s": seconds, "lambdas": len(lams), "optimal": optimal}
-    of_all = whole if path is None else {**whole, "above": above, "below": below}
-    return of_all | ({"solve_off": of_solve} | ({} if path is None else {"path_off": of_path}) if optima else {})
+            off = max(off, *(optima.off(p.kept, lam, best) for p in (solution.pruning, pruning)))
+    return {"lambdas": len(lams), "optimal": optimal, "apart": apart_by, "off": off}
 
 
 def lambdas(path: PruningPath, count: int) -> list[float]:
@@ -242,30 +188,25 @@ def lambdas(path: PruningPath, count: int) -> list[float]:
     return [ends[k] if j % 2 else (ends[k] + ends[max(k - 1, 0)]) / 2 for j, k in enumerate(picked)]
 
 
-def within_budgets(problem: PruningProblem, path: PruningPath | None) -> dict[str, float]:
-    """(4), of shares of the unpruned cost, and of a breakpoint's cost; costs are recounted as fractions."""
-    unpruned, rows = pm.Pruning.unpruned(problem).cost, [] if path is None else list(path)
-    budgets = [unpruned * share for share in (0.35, 0.75)] + [float(row.exact_cost) for row in rows[len(rows) // 2 :][:1]]
-    started = time.perf_counter()
-    answers = pm.solve(problem, budget=budgets)
-    seconds = time.perf_counter() - started
-    worse = broken = optimal = 0
-    loss = 0.0
-    for budget, answer in zip(budgets, answers, strict=True):
-        within = [row.error for row in rows if row.cost <= budget * (1 + 1e-13)]
-        best = min(within, default=math.inf)
-        loss = max(loss, (answer.error - best) / best if best else 0.0)
-        worse += answer.error > best * (1 + 1e-9)
-        broken += float(answer.pruning.exact_cost) > budget
+def within_budgets(problem: PruningProblem, path: PruningPath) -> dict[str, float]:
+    """(3), of shares of the unpruned cost, and of a breakpoint's cost; costs are recounted as fractions."""
+    unpruned, rows = pm.Pruning.unpruned(problem).cost, list(path)
+    budgets = [*(unpruned * share for share in (0.35, 0.75)), float(rows[len(rows) // 2].exact_cost)]
+    optimal = 0
+    for budget, answer in zip(budgets, pm.solve(problem, budget=budgets), strict=True):
+        best = min((row.error for row in rows if row.cost <= budget * (1 + 1e-13)), default=math.inf)
+        if answer.error > best * (1 + 1e-9) or float(answer.pruning.exact_cost) > budget:
+            raise SolverFailedError(
+                f"within {budget!r}: error {answer.error!r} and cost {answer.cost!r}, a breakpoint errs {best!r}"
+            )
         optimal += answer.status is Status.OPTIMAL
-    asked = {"budgets": len(budgets), "budgets_s": seconds}
-    return {**asked, "worse": worse, "worse_by": loss, "broken": broken, "budgets_optimal": optimal}
+    return {"budgets": len(budgets), "budgets_optimal": optimal}
 
 
 class ExactOptima:
     """The optimum at a lambda, by a minimum cut in Python's integers, which are as long as they have to be.
 
-        optimum  =  error of all roots  -  (sum of what splits earn  -  minimum cut)                                     (5)
+        optimum  =  error of all roots  -  (sum of what splits earn  -  minimum cut)                                     (4)
 
     A split earns its gain less lambda times its evaluation; what has equal users is one purchase. Numbers are put on a common
     denominator first.
@@ -289,7 +230,7 @@ class ExactOptima:
             self.merged[key] = self.merged.get(key, 0) + price[bought]
 
     def at(self, lam: float) -> Fraction:
-        """(5); a float is the shortest decimal that denotes it."""
+        """(4); a float is the shortest decimal that denotes it."""
         recount, rate = self.recount, Fraction(repr(lam)) * self.recount.cost_unit
         scale = recount.error_unit.denominator * rate.denominator
         per_error, per_price = int(recount.error_unit * scale), int(rate * scale)
@@ -321,92 +262,42 @@ def minimum_cut(earns: dict[int, int], parent: list[int], prices: dict[tuple[int
     return int(nx.minimum_cut_value(graph, "source", "sink"))
 
 
-BOOSTED: dict[str, Callable[[], Any]] = {
-    "GradientBoostingRegressor": lambda: GradientBoostingRegressor(n_estimators=30, random_state=0),
-    "GradientBoostingClassifier": lambda: GradientBoostingClassifier(n_estimators=15, random_state=0),
-    "HistGradientBoostingRegressor": lambda: HistGradientBoostingRegressor(max_iter=30, max_leaf_nodes=8, random_state=0),
-    "HistGradientBoostingClassifier": lambda: HistGradientBoostingClassifier(max_iter=15, max_leaf_nodes=8, random_state=0),
+def of(counted: str, everything: str) -> Callable[[pd.DataFrame], str]:
+    return lambda some: f"{some[counted].sum():.0f} of {some[everything].sum():.0f}"
+
+
+LINES: dict[str, Callable[[pd.DataFrame], object]] = {
+    "refused": lambda some: int(some["refused"].sum()),
+    "path with certificate, s: median; max": lambda some: f"{cell(some['path_s'].median())}; {cell(some['path_s'].max())}",
+    "peak memory of the path, MB": lambda some: cell(some["peak_mb"].max()),
+    "states": lambda some: cell(some["states"].max()),
+    "path - solve": lambda some: cell(some["apart"].max()),
+    "off": lambda some: cell(some["off"].max()),
+    "lambdas proven optimal": of("optimal", "lambdas"),
+    "budgets proven optimal": of("budgets_optimal", "budgets"),
 }
+"""What the table has of the instances of one size: the worst, unless it says otherwise."""
 
 
-def boosted(rows: int = 1000) -> list[dict[str, object]]:
-    """`prune_boosted` with lognormal weights, and a price of 1e-5 beside others; 4.1 in all."""
-    warm_up()
-    prices = [1e-5, 0.9, 0.7, 0.6, 0.5, 0.4, 0.4, 0.3, 0.2, 0.09999]
-    X, target = make_friedman1(2 * rows, n_features=N_FEATURES, noise=1.0, random_state=0)
-    found = []
-    for name, model in BOOSTED.items():
-        y = target if name.endswith("Regressor") else (target > np.median(target)).astype(int)
-        weights = np.random.default_rng(0).lognormal(0.0, 1.0, rows)
-        fitted = model().fit(X[:rows], y[:rows])
-        for given in ({"lam": 0.01}, {"budget": 2.0}):
-            row: dict[str, object] = {"model": name, "asked": "{} = {:g}".format(*next(iter(given.items()))), "refused": ""}
-            started = time.perf_counter()
-            try:
-                answer = pm.prune_boosted(fitted, X[rows:], y[rows:], costs=prices, sample_weight=weights, **given)
-                row |= {"loss": answer.loss, "cost": answer.cost, "splits": answer.n_splits}
-            except CapacityOverflowError as error:
-                row |= {"refused": "yes", "message": str(error)}
-            found.append({**row, "seconds": time.perf_counter() - started})
-    return found
-
-
-COLUMNS: dict[str, Callable[[pd.DataFrame], object]] = {
-    "instances": len,
-    "refused": lambda some: int((some["refused"] != "").sum()),
-    "failed": lambda some: int((some["failed"] != "").sum()),
-    "path, s: median": lambda some: some["path_s"].median(),
-    "max": lambda some: some["path_s"].max(),
-    "peak, MB": lambda some: some["peak_mb"].max(),
-    "states": lambda some: some["states"].max(),
-    "above": lambda some: some["above"].max(),
-    "below": lambda some: some["below"].max(),
-    "solve: off": lambda some: some["solve_off"].max(),
-    "path: off": lambda some: some["path_off"].max(),
-    "budgets: worse": lambda some: f"{some['worse'].sum():.0f} of {some['budgets'].sum():.0f}",
-    "broken": lambda some: int(some["broken"].sum()),
-    "optimal": lambda some: int(some["budgets_optimal"].sum()),
-}
-"""What the table has of the instances of one line: the worst, unless it says otherwise."""
-
-
-MEASURED = ("path_s", "peak_mb", "states", "above", "below", "solve_off", "path_off")
-MEASURED += ("budgets", "worse", "broken", "budgets_optimal")
-"""What `COLUMNS` read, which may be missing where everything was refused."""
-
-
-def summary(frame: pd.DataFrame, by: Iterable[str]) -> str:
-    """A table with a line for each combination of some columns."""
-    names = list(by)
-    frame = frame.reindex(columns=[*frame.columns, *(name for name in MEASURED if name not in frame)])
-    lines = [
-        [*(key if isinstance(key, tuple) else (key,)), *(cell(of(some)) for of in COLUMNS.values())]
-        for key, some in frame.groupby(names, sort=False)
-    ]
-    return markdown([*names, *COLUMNS], lines)
+def summary(frame: pd.DataFrame) -> str:
+    """A table with a column for each number of cost rows."""
+    sizes = [some for _, some in frame.groupby("rows", sort=False)]
+    lines = [[name, *(figure(some) for some in sizes)] for name, figure in LINES.items()]
+    return markdown(["cost rows", *(f"{some['rows'].iloc[0]:,}" for some in sizes)], lines)
 
 
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--rows", type=int, nargs="*", default=[500, 5000, 50_000], help="cost rows (default: 500 5000 50000)")
-    parser.add_argument("--quick", action="store_true", help="three lambdas instead of ten, and no boosted models")
-    parser.add_argument("--out", type=Path, help="folder for a line of each instance")
+    parser.add_argument("--quick", action="store_true", help="three lambdas instead of ten")
     given = parser.parse_args()
     print(machine(), flush=True)
     n_lambdas = EXACT_LAMBDAS if given.quick else LAMBDAS
-    jobs = [("skewed", SKEWED_ROWS), *product(TASKS, given.rows)]
-    found: list[dict[str, object]] = []
-    for task, rows in jobs:
+    found: list[dict[str, float]] = []
+    for task, rows in product(TASKS, given.rows):
         found += apart(measured, task, rows, n_lambdas)
         print(f"{task}, {rows:,} rows: done", flush=True)
-    frame = pd.DataFrame(found)
-    if given.out:
-        write_text(given.out / "real_numbers.csv", frame.to_csv(index=False, float_format="%.4g"))
-    for by in (("task", "rows"), ("weights",), ("prices",)):
-        print(f"\n{summary(frame, by)}", flush=True)
-    if not given.quick:
-        models = pd.DataFrame(apart(boosted))
-        print("\n" + markdown(list(models.columns), [map(cell, row) for row in models.itertuples(index=False)]))
+    print(f"\n{summary(pd.DataFrame(found))}")
 
 
 if __name__ == "__main__":

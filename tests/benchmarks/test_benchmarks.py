@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 import prunemodels as pm
-from benchmarks import instances, measuring, naive, real_numbers, votes
+from benchmarks import instances, measuring, naive, real_numbers
 from benchmarks.confidence import ALPHA, POPULATIONS, share_too_low, weighted_table
 from benchmarks.default_forest import JOBS, left
-from benchmarks.real_numbers import PRICES, WEIGHTS, ExactOptima, figures, minimum_cut, refusals, summary
+from benchmarks.real_numbers import PRICES, WEIGHTS, ExactOptima, figures, minimum_cut, summary
 from benchmarks.start_up import PACKAGES, runs
 from formulations.errors import CapacityOverflowError
 from formulations.instance.papers import two_trees
@@ -72,7 +72,7 @@ def test_intervals_of_weighted_means_hold_more_often_than_they_did() -> None:
 
 
 def test_every_job_answers_its_question() -> None:
-    """Paths with and without the reduction are the same; only those that say so have a certificate."""
+    """Both paths are the same; only the one that says so has a certificate."""
     problem, given = instance("iris"), Namespace(lam=0.01, budget=1)
     answers = {name: job(problem, given) for name, job in JOBS.items()}
     paths = {name: path for name, path in answers.items() if isinstance(path, pm.PruningPath)}
@@ -100,14 +100,6 @@ def test_first_runs_compile_no_more_than_today(job: str, most: int) -> None:
     assert names
     assert [name for name in names if name.split(".")[0] not in PACKAGES] == []
     assert len(names) == len(set(names)) <= most
-
-
-@pytest.mark.slow
-def test_votes_are_compared_with_the_likelier_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One number for each split and budget: a gain in points, or NaN where the vote is left."""
-    monkeypatch.setattr(votes, "SHARES", (0.2,))
-    monkeypatch.setattr(votes, "SPLITS", 1)
-    assert len(votes.gains("breast_cancer")) == 1
 
 
 def test_cuts_by_hand() -> None:
@@ -155,8 +147,6 @@ def test_instances_have_the_numbers_that_they_are_told_by() -> None:
     cents = np.array(PRICES["cents"](rng)) * 100
     assert np.allclose(cents, cents.round(), rtol=1e-12)
     assert len([*real_numbers.instances("regression", 20)]) == len(PRICES) * len(WEIGHTS) == 12
-    skewed = [build() for _, build in real_numbers.skewed()]
-    assert all(0 < p.usage.weights.min() < 0.01 < 90 < p.usage.weights.max() < 100 for p in skewed)
 
 
 def stumps() -> pm.PruningProblem:
@@ -168,19 +158,16 @@ def stumps() -> pm.PruningProblem:
 def test_what_is_right_has_no_difference() -> None:
     """On an instance of whole numbers path, lambdas and budgets agree."""
     found = figures(stumps, 3)
-    assert (found["refused"], found["failed"], found["prunings"], found["states"]) == ("", "", 3, 0.0)
-    assert (found["above"], found["below"], found["path_off"], found["solve_off"]) == (0, 0, 0, 0)
-    assert (found["worse"], found["broken"], found["budgets"], found["budgets_optimal"]) == (0, 0, 3, 3)
+    assert (found["refused"], found["states"], found["apart"], found["off"]) == (0, 0, 0, 0)
+    assert (found["optimal"], found["lambdas"], found["budgets_optimal"], found["budgets"]) == (2, 2, 3, 3)
 
 
 def test_what_is_wrong_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path without its middle, a solve that keeps nothing, budgets that are ignored, and an engine that refuses."""
+    """A path without its middle, a solve that keeps nothing, and budgets that are ignored."""
     problem, path = stumps(), pm.pruning_path(stumps())
     coarse = replace(path, problem=problem, level=np.minimum(path.level, 1), breakpoints=path.breakpoints[:2])
     found = real_numbers.at_lambdas(problem, coarse, 3)
-    assert found["above"] == pytest.approx(found["path_off"])
-    assert found["path_off"] > 0.1
-    assert found["solve_off"] == found["below"] == 0
+    assert found["off"] > 0.1 < found["apart"]
     ask = pm.solve
 
     def lazy(problem: Any, *, lam: Any = None, budget: Any = None) -> Any:
@@ -191,38 +178,26 @@ def test_what_is_wrong_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(real_numbers.pm, "solve", lazy)
     found = real_numbers.at_lambdas(problem, path, 3)
-    assert found["below"] > 0.1
-    assert found["solve_off"] > 0.1
-    assert found["path_off"] == found["above"] == 0
-    assert real_numbers.within_budgets(problem, path)["worse"] == 2
+    assert found["off"] > 0.1 < found["apart"]
+    with pytest.raises(pm.errors.SolverFailedError, match="a breakpoint errs"):
+        real_numbers.within_budgets(problem, path)
     monkeypatch.setattr(real_numbers.pm, "solve", lambda problem, budget: ask(problem, budget=[100.0 for _ in budget]))
-    assert real_numbers.within_budgets(problem, path)["broken"] == 3
+    with pytest.raises(pm.errors.SolverFailedError, match="and cost 2"):
+        real_numbers.within_budgets(problem, path)
 
 
-def test_refusals_are_told_by_their_place() -> None:
-    """A refusal is no failure; what comes after is still measured."""
-    found: dict[str, object] = {"refused": "", "failed": "", "message": ""}
-    for place, error in (("path", CapacityOverflowError("far apart")), ("budget", pm.errors.SolverFailedError("worse"))):
-        with refusals(found, place):
-            raise error
-    assert (found["refused"], found["failed"]) == ("path", "budget")
-    assert found["message"] == "path: CapacityOverflowError: far apart budget: SolverFailedError: worse"
+def test_the_table_has_the_worst_of_each_size() -> None:
+    """What was refused is counted, and leaves the others alone."""
 
     def refused() -> pm.PruningProblem:
         raise CapacityOverflowError("1 and 2")
 
-    assert figures(refused, 3)["refused"] == "build"
-
-
-def test_the_table_has_the_worst_of_each_line() -> None:
-    """Lines by column; what was refused is counted, and leaves the others alone."""
-    rows = [figures(stumps, 2), figures(stumps, 2), {"refused": "build", "failed": "", "message": "1 and 2"}]
-    rows[0]["above"], rows[1]["worse"] = 0.25, 2
-    table = summary(pd.DataFrame([{"weights": w, **row} for w, row in zip("aab", rows, strict=True)]), ["weights"]).splitlines()
-    cells = [dict(zip(table[0].split(" | "), line.split(" | "), strict=True)) for line in table[2:]]
-    assert [c["| weights"] for c in cells] == ["| a", "| b"]
-    assert (cells[0]["instances"], cells[0]["refused"], cells[1]["refused"], cells[0]["above"]) == ("2", "0", "1", "0.25")
-    assert (cells[0]["budgets: worse"], cells[1]["budgets: worse"], cells[1]["above"]) == ("2 of 6", "0 of 0", "-")
+    rows = [{"rows": n, **figures(build, 2)} for n, build in ((50, stumps), (50, stumps), (1000, refused))]
+    rows[0]["apart"] = 0.25
+    cells = dict(line.strip("| ").split(" | ", 1) for line in summary(pd.DataFrame(rows)).splitlines())
+    assert cells["cost rows"] == "50 | 1,000"
+    assert (cells["refused"], cells["path - solve"]) == ("0 | 1", "0.25 | -")
+    assert cells["budgets proven optimal"] == "6 of 6 | 0 of 0"
 
 
 def test_optima_by_hand() -> None:
