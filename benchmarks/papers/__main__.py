@@ -9,7 +9,6 @@
     python -m benchmarks.papers tables [NAME]           the tables of an experiment from the rows kept there
     python -m benchmarks.papers verdicts                a verdict on every published number, from the rows kept there
     python -m benchmarks.papers page                    renew the tables of docs/papers.md from the rows kept there
-    python -m benchmarks.papers hours                   how long each --full takes, from the seconds kept there
 
 After Ctrl-C or a crash, the same command continues.
 """
@@ -28,7 +27,7 @@ from benchmarks.measuring import frame_markdown
 from benchmarks.papers.experiment import Experiment, Scope
 from benchmarks.papers.protocols import PROTOCOLS, table
 from benchmarks.papers.running import FOLDER, Failure, Store, experiment_named, experiments, keep_rows, kept_frame, run_units
-from benchmarks.papers.verdicts import counts, hours, rounded, verdict_table, write_pages
+from benchmarks.papers.verdicts import counts, rounded, verdict_table, write_pages
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.picture import save_picture
@@ -123,7 +122,6 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], str]] = {
     "tables": lambda args: tables(args.of or "", args.out),
     "verdicts": lambda _: verdicts(),
     "page": lambda _: write_pages(),
-    "hours": lambda _: frame_markdown(hours()),
 }
 """Everything that is no experiment; each gets the arguments and returns the text to print."""
 

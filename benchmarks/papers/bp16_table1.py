@@ -160,7 +160,6 @@ EXPERIMENT = Experiment(
     takes="about 2 min; --full about 15 min",
     data=("miniboone", "covtype_two"),
     repeats=1,
-    full_repeats=10,
     units=units,
     run=run,
     present=present,

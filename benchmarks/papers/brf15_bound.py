@@ -167,7 +167,6 @@ EXPERIMENT = Experiment(
     takes="30 s on one core; full 2 min",
     data=("binary",),
     repeats=1,
-    full_repeats=10,
     units=units,
     run=run,
     present=present,

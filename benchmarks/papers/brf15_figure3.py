@@ -68,7 +68,6 @@ EXPERIMENT = curve_experiment(
     takes="about 20 min on one core; full: about 8 h",
     data=("miniboone", "covtype_two"),
     repeats=1,
-    full_repeats=10,
     run=run_curve,
     why=SUBSETS,
 )

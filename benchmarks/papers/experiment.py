@@ -114,7 +114,6 @@ class Experiment:
     run: Callable[[Unit], Sequence[Row]]  # does one unit. What it needs beyond the frame (a learner, a library) it imports itself
     # tables and figures of the rows of a scope; columns: those of `Unit`, its setting's, the rows' own, ``seconds``.
     present: Callable[[pd.DataFrame], Presentation]
-    full_data: tuple[str, ...] | None = None
     full_repeats: int = 10
     compare: Callable[[pd.DataFrame], Sequence[Comparison]] = lambda _: ()  # published figures beside ours, from the same rows
     # the rows of a unit that the repository keeps, from all of them and the name of the data set.
@@ -125,6 +124,5 @@ class Experiment:
         self, *, full: bool = False, repeats: int | None = None, data: Sequence[str] | None = None, rows: int | None = None
     ) -> Scope:
         """The short or the full version, with what the caller wants otherwise."""
-        usual = (self.full_data or self.data) if full else self.data
         times = self.full_repeats if full else self.repeats
-        return Scope(tuple(usual if data is None else data), times if repeats is None else repeats, full, rows)
+        return Scope(tuple(self.data if data is None else data), times if repeats is None else repeats, full, rows)

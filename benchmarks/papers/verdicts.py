@@ -27,23 +27,20 @@ In docs/papers.md a table stands behind a mark that names it, and is replaced as
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 from scipy import stats
 
 from benchmarks.measuring import frame_markdown, spread_of
 from benchmarks.papers.experiment import Comparison
 from benchmarks.papers.published import NAMES, printed
-from benchmarks.papers.running import FOLDER, experiment_named, experiments, kept_frame, kept_units
+from benchmarks.papers.running import FOLDER, experiment_named, experiments, kept_frame
 from formulations.errors import InvalidInputError
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.picture import save_picture
@@ -132,32 +129,6 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
         **{c: [f"{v:.4g}" if isinstance(v, float) and not math.isnan(v) else v for v in table[c]] for c in ("published", "ours")},
         interval=["" if math.isnan(h) else f"{h:.2g}" for h in table["interval"]],
     )
-
-
-def hours(folder: Path = FOLDER) -> pd.DataFrame:
-    """What the full version of each experiment takes on one core, by the mean seconds of the kept units.
-
-    A unit takes the mean of the kept units of its data and method, times the ratio of boosting rounds where they differ. Units
-    whose data or method has no kept unit are counted as not measured.
-    """
-    rows = []
-    for experiment in experiments().values():
-        kept = kept_units(experiment, folder)
-        if kept.empty:
-            continue
-        each = kept["seconds"] / [_rounds(json.loads(text)) for text in kept["setting"]]
-        mean = each.groupby([kept["data"], kept["method"]]).mean()
-        units = experiment.units(experiment.scope(full=True))
-        times = np.array([mean.get((u.data, u.method), math.nan) * _rounds(u.setting) for u in units])
-        one = float(np.nansum(times)) / 3600
-        rows.append((experiment.name, len(units), len(kept), int(np.isnan(times).sum()), one, one / 2))
-    columns = ["experiment", "units of --full", "kept units", "units not measured", "hours, one core", "hours, two cores"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _rounds(setting: Mapping[str, Any]) -> float:
-    """Rounds of boosting; 1 for what is not boosted."""
-    return float(setting.get("n_estimators", setting.get("rounds", 1)))
 
 
 PAGE = FOLDER.parents[2] / "docs" / "papers.md"

@@ -59,7 +59,7 @@ class Counter:
     def experiment(self) -> Experiment:
         return Experiment(
             "counting", "nws15", "NIL00, Table 0", "counts", "no time", ("x",), 2, self.units, self.run, self.present,
-            full_data=("x", "y"), full_repeats=3, compare=self.compare, why="because",
+            full_repeats=3, compare=self.compare, why="because",
         )  # fmt: skip
 
 
@@ -91,9 +91,8 @@ def test_the_short_and_the_full_version_and_what_the_caller_wants(counter: Count
     """Data and repeats are the version's unless they are named."""
     made = counter.experiment()
     assert made.scope() == Scope(("x",), 2)
-    assert made.scope(full=True) == Scope(("x", "y"), 3, True)
+    assert made.scope(full=True) == Scope(("x",), 3, True)
     assert made.scope(full=True, repeats=1, data=["z"], rows=5) == Scope(("z",), 1, True, 5)
-    assert replace(made, full_data=None).scope(full=True).data == ("x",)
 
 
 def test_a_run_writes_tables_figures_and_the_rows_of_each_unit(

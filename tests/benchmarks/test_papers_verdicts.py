@@ -139,30 +139,19 @@ def test_every_published_number_is_in_the_table(finished: Path, tmp_path: Path) 
     assert not table.loc[~missed, "reason"].any()
 
 
-def test_hours_of_the_full_version(finished: Path, tmp_path: Path) -> None:
-    """A unit of BudgetRF on MiniBooNE took an hour; the full version has ten, and 80 or more of other data and methods."""
-    keep_rows(finished, tmp_path / "kept")
-    row = verdicts.hours(tmp_path / "kept").iloc[0]
-    assert row["experiment"] == "brf15_table1"
-    assert (row["hours, one core"], row["hours, two cores"], row["kept units"]) == (10.0, 5.0, 3)
-    assert row["units not measured"] == row["units of --full"] - 10
-
-
 def test_the_commands(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """keep, verdicts and hours, one after the other; the table is written beside the rows."""
+    """Keep and verdicts, one after the other; the table is written beside the rows."""
     folder = tmp_path / "kept"
     monkeypatch.setattr(command, "FOLDER", folder)
     monkeypatch.setattr(running.keep_rows, "__defaults__", (folder,))
-    for made in (verdicts.verdict_table, verdicts.hours):
-        monkeypatch.setattr(made, "__defaults__", (folder,))
+    monkeypatch.setattr(verdicts.verdict_table, "__defaults__", (folder,))
     assert command.main(["keep", "--out", str(finished)]) == 0
     assert command.main(["verdicts"]) == 0
     assert "| BRF15, Table 1 | MiniBooNE | 7 | 1 |" in capsys.readouterr().out
     written = pd.read_csv(folder / "verdicts.csv")
     assert written.loc[written["repeats"] == 3, "published"].tolist()[0] == "16.4"
-    assert command.main(["hours"]) == 0
 
 
 def test_a_printed_table_has_a_line_for_each_cell(finished: Path, tmp_path: Path) -> None:
