@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from prunemodels.on_demand.walk import Walk
 
-FILE = "method.joblib"
-"""What a saved method's folder holds."""
+FILE = "method.joblib"  # what a saved method's folder holds
+Shape = Sequence[int] | None  # the last dimensions that make one row
 
 
 class AcquisitionMethod:
@@ -27,12 +27,7 @@ class AcquisitionMethod:
     `device`, `has_builtin_classifier`, `cost_param`, `set_cost_param` and `set_seed` exist. A selection is one feature.
     Arrays come back as arrays, torch's tensors as tensors of the same device.
 
-    Parameters
-    ----------
-    model, costs
-        as in `OnDemandPredictor`. What a feature shares with acquired ones is paid, and costs nothing more.
-    early_stopping, tolerance, max_cost
-        as in `OnDemandPredictor`; a hard budget is a `max_cost`.
+    What a feature shares with acquired ones is paid, and costs nothing more. A hard budget is a `max_cost`.
 
     Examples
     --------
@@ -49,60 +44,29 @@ class AcquisitionMethod:
     (array([5, 4, 4]), array([0, 1, 1]))
     """
 
-    def __init__(
-        self,
-        model: Any,
-        costs: Any = None,
-        *,
-        early_stopping: bool = False,
-        tolerance: float | None = None,
-        max_cost: float | None = None,
-    ) -> None:
+    def __init__(self, model: Any, costs: Any = None, **options: Any) -> None:
+        """The arguments of `OnDemandPredictor`: ``early_stopping``, ``tolerance``, ``max_cost``."""
         self._device: Any = "cpu"
-        self._predictor = pm.OnDemandPredictor(
-            model, costs, early_stopping=early_stopping, tolerance=tolerance, max_cost=max_cost
-        )
+        self._predictor = pm.OnDemandPredictor(model, costs, **options)
 
     def act(
-        self,
-        masked_features: Any,
-        feature_mask: Any,
-        selection_mask: Any = None,
-        label: Any = None,
-        feature_shape: Sequence[int] | None = None,
+        self, masked_features: Any, feature_mask: Any, selection_mask: Any = None, label: Any = None, feature_shape: Shape = None
     ) -> Any:
-        """The next action of each row.
+        """Integers, shape (batch, 1): 0 to stop, or 1 + the place of the next feature.
 
-        Parameters
-        ----------
-        masked_features, feature_mask
-            values and whether they are known, shape (batch, features); any batch and feature shapes if `feature_shape` is given.
-        selection_mask
-            bool, like `feature_mask`: features that were asked for. One that was, and is not known, cannot be had.
-        label
-            ignored.
-        feature_shape
-            the last dimensions of `masked_features` that make one row.
-
-        Returns
-        -------
-        array or tensor
-            integers, shape (batch, 1): 0 to stop, or 1 + the place of the feature.
-
+        Values and their mask have the shape (batch, features), or any shapes if `feature_shape` is given. A feature of
+        `selection_mask`, which was asked for, cannot be had if it is not known.
         """
         walk, batch = self._walk(masked_features, feature_mask, selection_mask, feature_shape)
         return _like(masked_features, (walk.next_features() + 1).reshape(*batch, 1), whole=True)
 
     select = act
 
-    def predict(
-        self, masked_features: Any, feature_mask: Any, label: Any = None, feature_shape: Sequence[int] | None = None
-    ) -> Any:
+    def predict(self, masked_features: Any, feature_mask: Any, label: Any = None, feature_shape: Shape = None) -> Any:
         """Class probabilities, shape (batch, K), or numbers, shape (batch, 1), from the features that are known.
 
         An open tree counts with the value of the node that the row has reached. Where a cascade has no answer yet, all classes
         are equally probable.
-
         """
         walk, batch = self._walk(masked_features, feature_mask, None, feature_shape)
         walk.next_features()
@@ -125,32 +89,24 @@ class AcquisitionMethod:
         return method.to(device)
 
     def to(self, device: Any) -> Self:
-        """Note the device; computations stay on the processor, and answers go to the device of what was given."""
+        """Note the device; computations stay on the processor."""
         self._device = device
         return self
 
     @property
     def device(self) -> Any:
-        """What `to` was given."""
         return self._device
 
-    @property
-    def has_builtin_classifier(self) -> bool:
-        """True: `predict` is the model's own."""
-        return True
-
-    @property
-    def cost_param(self) -> float | None:
-        """None: the trade-off between cost and error was made when the model was pruned."""
-        return None
+    has_builtin_classifier = True
+    cost_param = None  # the trade-off between cost and error was made when the model was pruned
 
     def set_cost_param(self, cost_param: float) -> None:
-        """Do nothing: there is no such parameter. Prune with another budget, or give another `max_cost`."""
+        """Do nothing: prune with another budget, or give another `max_cost`."""
 
     def set_seed(self, seed: int | None) -> None:
         """Do nothing: the method is deterministic."""
 
-    def _walk(self, values: Any, mask: Any, asked: Any, feature_shape: Sequence[int] | None) -> tuple[Walk, tuple[int, ...]]:
+    def _walk(self, values: Any, mask: Any, asked: Any, feature_shape: Shape) -> tuple[Walk, tuple[int, ...]]:
         """A walk of the rows, flattened, and the shape of the batch."""
         X, known = _array(values), _array(mask).astype(bool)
         n_last = 1 if feature_shape is None else len(feature_shape)

@@ -1,6 +1,6 @@
 """Cascades where a missed positive costs ten false alarms, against ten lines of LightGBM that are chosen for the same measure.
 
-    python -m benchmarks.mistakes [--data adult credit covertype caravan] [--splits 5] [--together]
+    python -m benchmarks.mistakes [--data adult credit caravan] [--splits 5] [--together]
 
 Every purchase costs 1; columns that code one word are one purchase. The test parts of the splits share no rows. Of the others
 `TRAIN` rows are for training and `VALID` for validation, which every method gets. A method says of each test row how likely it is
@@ -48,7 +48,6 @@ from benchmarks.frontier.problem import Part, Problem
 from benchmarks.frontier.rivals.boosted import LEAVES, Boosted, Setting, lightgbm_engine
 from benchmarks.frontier.tables import paired
 from benchmarks.measuring import command_line, markdown
-from prunemodels.data_files import find_dataset
 
 MISSED = 10.0  # what a missed positive costs, in false alarms
 TRAIN, VALID, TEST = 9000, 3000, 8000
@@ -76,7 +75,6 @@ SOURCES = {
     "credit": Source(
         partial(packaged_file, "UCI_Credit_Card"), "default-payment-next-month", 1, ("ID",), ("EDUCATION", "MARRIAGE")
     ),
-    "covertype": Source(partial(find_dataset, "covtype426k"), "label", 3),
     "caravan": Source(partial(packaged_file, "Caravan"), "Purchase", "Yes"),
 }
 

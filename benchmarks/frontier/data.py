@@ -65,7 +65,6 @@ _LARGE = {
     "miniboone": (2.0, 3.0, 5.0, 8.0, 10.0, 12.0, 16.0, 20.0, 25.0, 50.0),
     "covtype_two": (*_COVERTYPE, 54.0),
     "covtype426k": (*_COVERTYPE, 54.0),
-    "elevation": (*_COVERTYPE, 53.0),
 }
 
 
@@ -94,12 +93,6 @@ def _unit(data: Dataset) -> CostItems:
 
 def _turney(data: Dataset) -> CostItems:
     return items_from_table(load_medical(data.name).costs, list(data.X.columns))
-
-
-def _elevation() -> Dataset:
-    """Covertype's elevation, to be predicted from the other columns without the forest's type."""
-    data = dataset("covtype426k")
-    return Dataset("elevation", data.X.iloc[:, 1:], data.X.iloc[:, 0].to_numpy(np.float64), data.sizes)
 
 
 def _california() -> Dataset:
@@ -134,7 +127,6 @@ SOURCES: dict[str, Source] = {
     "digits": _small("digits"),
     "satimage": _small("satimage", file="satimage"),
     "waveform40": _small("waveform40", file="waveform40"),
-    "elevation": Source("regression", "covtype426k", _elevation, _unit, False),
     "covtype426k": _big("covtype426k", "covtype426k"),
     "cube": _cube("cube", 600, 200),
     "cube20000": _cube("cube20000", 12_000, 4_000),
