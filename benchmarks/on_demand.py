@@ -26,7 +26,7 @@ from prunemodels.comparison.processes import machine
 from prunemodels.data_files import load_dataset
 from prunemodels.on_demand import UNAVAILABLE, OnDemandResult, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from prunemodels.stages.staged_model import StagedModel
+from prunemodels.stages.policy import StagedModel
 
 BUDGETS: dict[str, tuple[float | None, ...]] = {"miniboone": (10, 20, None), "covtype426k": (8, 14, None)}
 PRICED = ("heart_cleveland", "ann_thyroid", "hepatitis", "pima", "bupa")

@@ -26,9 +26,8 @@ from prunemodels.cascades.goals import chosen, promised
 from prunemodels.cascades.learning import ExitSample
 from prunemodels.models.labelled_samples import labelled, rows_to_predict
 from prunemodels.stages.judging import predicted_classes
-from prunemodels.stages.policy import Decision, ExitPolicy, decide
+from prunemodels.stages.policy import Chain, Decision, ExitPolicy, StagedModel, decide
 from prunemodels.stages.raw_tables import raw_rows, reads_raw_columns
-from prunemodels.stages.staged_model import Chain, StagedModel
 from prunemodels.stages.stages import PricedStages, Stages, priced_stages
 from prunemodels.statements.groups import group_numbers
 from prunemodels.statements.promises import Promise, check_max_error

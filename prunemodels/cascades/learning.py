@@ -15,6 +15,18 @@ is paid once for all examples is one more node, which the decision of the highes
 Thresholds and the choice of a policy use the labels of the rows at hand, so on these rows a policy's error is too optimistic. So
 cost and error are stated by cross-fitting: each row is judged by levels and policies that were learned without its fold, in the
 same way: for a price of cost the optimum, for a budget the policy that spends it (`prunemodels.cascades.spending`).
+
+What rows save at one stage they may lose at the next. Where that cancels, sums must cancel, too: a rest of 1e-18 would be a
+policy that costs more and saves nothing, and last digits differ between processors. So losses are whole numbers of a unit u, and
+their sums are exact, the same in any order of the rows:
+
+    v_i  =  w_i / g,  where g, a whole number of 10^-d, divides all weights and no v_i is large;    else  w_i / max w      (3)
+    u    =  the larger of  2^-loss_bits up(max |l|)  and  2^-sum_bits up(max |l| sum v),    up: to a power of two           (4)
+    l_{s,i}      ->  u round(l_{s,i} / u)                                                                                    (5)
+    v_i l_{s,i}  ->  u round(v_i l_{s,i} / u),    the same where v is whole                                                  (6)
+
+(5) changes a loss by at most u / 2: 1e-9 of the largest where a thousand rows have a weight of 1. Doubts keep their last digits:
+thresholds lie half-way between two of them, so no row changes sides.
 """
 
 from __future__ import annotations
@@ -33,7 +45,6 @@ from formulations.answers.nested_rows import ClosurePath
 from formulations.instance.parametric_closure import ParametricClosure
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.params import PARAMS
-from prunemodels.cascades.whole_sums import on_grid, sums_by_level, whole_losses, whole_weights
 from prunemodels.stages.doubt import Doubt
 from prunemodels.stages.judging import WRONG, expected, fitting_loss, is_beyond_chance
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
@@ -115,8 +126,7 @@ def judged_losses(table: StageTable, truth: NDArray[Any], weights: Floats, by: T
     two standard errors; no stage was trained on the rows whose outputs it gives. It is calibrated on these rows
     (`prunemodels.stages.stacking.calibrated`). The label of one row says little about a stage, its expectation more: in (1) and
     (2) nothing is left of the labels' noise. (2) lacks the variance of the labels, which is the same for all stages. They are
-    rounded to multiples of a power of two, (3) of `prunemodels.cascades.whole_sums`. `by`: what predictions are judged by, see
-    `prunemodels.stages.judging.expected`.
+    rounded as by (5) above. `by`: what predictions are judged by, see `prunemodels.stages.judging.expected`.
     """
     lost = np.array([fitting_loss(value, truth, by) for value in table.value])
     reference = table.value[-1]
@@ -295,3 +305,50 @@ def cross_fit(
         for rows, held_out in parts
     )
     return CrossFitted(sample, folds, wanted)
+
+
+def whole_weights(weights: Floats) -> Floats:
+    """(3), shape (N,). `weights`: > 0."""
+    for decimals in range(PARAMS.price_decimals + 1):
+        whole = np.rint(weights * 10.0**decimals)
+        if whole.max() < 2**53 and (whole / 10.0**decimals == weights).all():
+            whole /= np.gcd.reduce(whole.astype(np.int64))
+            if whole.max() <= PARAMS.largest_whole_weight:
+                return whole
+    return np.asarray(weights / weights.max())
+
+
+def on_grid(loss: Floats, weights: Floats) -> Floats:
+    """(5). `loss`: shape (S, N). `weights`: shape (N,), > 0."""
+    unit = _unit(loss, whole_weights(weights))
+    return np.asarray(np.rint(loss / unit) * unit)
+
+
+def whole_losses(loss: Floats, v: Floats) -> tuple[Floats, Fraction]:
+    """(6) in units, shape (S, N), and the unit."""
+    unit = _unit(loss, v)
+    return np.asarray(np.rint(np.rint(loss / unit) * v)), Fraction(unit)
+
+
+def _unit(loss: Floats, v: Floats) -> float:
+    """(4); no less than 2^-loss_bits where nothing is lost."""
+    largest = float(np.abs(loss).max(initial=0.0)) or 1.0
+    return max(_up(largest) * 2.0**-PARAMS.loss_bits, _up(largest * math.fsum(v)) * 2.0**-PARAMS.sum_bits)
+
+
+def _up(x: float) -> float:
+    return 2.0 ** math.ceil(math.log2(x))
+
+
+def sums_by_level(amounts: Floats, level: NDArray[np.int64], count: int) -> Floats:
+    """Sums over the rows of each stage and level from 1 to `count`, shape (S, count), rounded once where they are not whole.
+
+    `amounts`, `level`: shape (S, N).
+    """
+    found, whole = np.empty((len(amounts), count)), bool((amounts == np.rint(amounts)).all())
+    for s, (a, ell) in enumerate(zip(amounts, level, strict=True)):
+        if whole:
+            found[s] = np.bincount(ell, weights=a, minlength=count + 1)[1:]
+        else:
+            found[s] = [math.fsum(a[ell == j]) for j in range(1, count + 1)]
+    return found

@@ -61,7 +61,7 @@ class CascadeParams:
     price_decimals: int = 4  # prices and weights with at most this many decimals are kept exactly,
     largest_whole_weight: int = 1_000  # weights up to this multiple of their common divisor
     # Losses are whole numbers of 2^-loss_bits of the largest, or more where their sum takes more than sum_bits: divided by the
-    # number of rows, floats tell larger sums no longer to a thousandth of a unit, see `prunemodels.cascades.whole_sums`.
+    # number of rows, floats tell larger sums no longer to a thousandth of a unit, see `prunemodels.cascades.learning`.
     loss_bits: int = 30
     sum_bits: int = 41
     judging_folds: int = 5  # folds of the rows by which policies are judged

@@ -18,8 +18,15 @@ from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.cascade_files import storable
 from prunemodels.cascades.forest_exits import exit_path
 from prunemodels.cascades.params import PARAMS
-from prunemodels.command_line.columns import columns_of, columns_table
-from prunemodels.command_line.examples import Examples, check_held_out_file, hints_on_rows, read_examples, read_labelled
+from prunemodels.command_line.examples import (
+    Examples,
+    check_held_out_file,
+    columns_of,
+    columns_table,
+    hints_on_rows,
+    read_examples,
+    read_labelled,
+)
 from prunemodels.command_line.inputs import Instance, each_budget, file_of, path_of, read_costs, read_instance
 from prunemodels.command_line.judge import (
     alike,

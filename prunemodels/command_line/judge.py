@@ -25,8 +25,16 @@ from formulations.instance.tree_loss import TreeLoss, usual_loss
 from formulations.shown import align, cell, error_name, row_of
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import evaluate_exit_path
-from prunemodels.command_line.columns import columns_of, columns_table
-from prunemodels.command_line.examples import PRINTS, Examples, check_held_out_file, fingerprints, hints_on_rows, read_labelled
+from prunemodels.command_line.examples import (
+    PRINTS,
+    Examples,
+    check_held_out_file,
+    columns_of,
+    columns_table,
+    fingerprints,
+    hints_on_rows,
+    read_labelled,
+)
 from prunemodels.command_line.parsing import again, errors_naming, reserve, reserve_model
 from prunemodels.command_line.process import SETTINGS, doing
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name

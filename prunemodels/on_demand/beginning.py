@@ -33,7 +33,7 @@ from prunemodels.on_demand.request import Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.stage_steps import steps_of
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
-from prunemodels.stages.staged_model import StagedModel
+from prunemodels.stages.policy import StagedModel
 from prunemodels.stages.stages import by_column, check_same_prices
 
 

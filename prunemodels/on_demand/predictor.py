@@ -24,7 +24,7 @@ from prunemodels.on_demand.request import UNAVAILABLE, Acquire, Request, TableLo
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.transport import Asking, Start
 from prunemodels.on_demand.walk import Walk
-from prunemodels.stages.staged_model import HasStages
+from prunemodels.stages.policy import HasStages
 
 
 class OnDemandPredictor:

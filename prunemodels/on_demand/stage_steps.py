@@ -20,9 +20,9 @@ from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of, purchases_of
 from prunemodels.on_demand.steps import NO_CAP, Standing, Trees, advance, ask_for_all
 from prunemodels.on_demand.substitutes import Substitute, Substitutes, substitutes_of
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
+from prunemodels.stages.policy import StagedModel
 from prunemodels.stages.raw_tables import misfits, with_types
 from prunemodels.stages.set_stages import SetStages
-from prunemodels.stages.staged_model import StagedModel
 from prunemodels.stages.stages import StageOutput, priced_stages
 from prunemodels.stages.tree_stages import TreeStages
 

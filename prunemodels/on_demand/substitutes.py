@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from prunemodels.on_demand.plan import PurchasePlan
 from prunemodels.on_demand.steps import LOST
 from prunemodels.stages.params import PARAMS
+from prunemodels.stages.policy import StagedModel
 from prunemodels.stages.set_stages import SetStages, row_prices
 from prunemodels.stages.stacking import Stack, stack_inputs
-from prunemodels.stages.staged_model import StagedModel
 from prunemodels.stages.stages import StageOutput
 
 

@@ -25,9 +25,8 @@ from formulations.instance.usage_arcs import starts_by_tail
 from solvers.column_generation.loop import Master, MasterAnswer
 from solvers.column_generation.params import ColumnParams
 from solvers.column_generation.pricing import Coupling, TreePruning
-from solvers.programs.answer import exponent_of, scaled, unscaled
+from solvers.programs.engines import PARAMS, exponent_of, scaled, unscaled
 from solvers.programs.highs import run_highs
-from solvers.programs.stoppable import PARAMS
 
 
 class GrowingProgram:

@@ -24,18 +24,21 @@ from formulations.answers.solution import StopReason
 from formulations.errors import SolverFailedError
 from formulations.extras import package
 from formulations.programs.linear_program import LinearProgram
-from solvers.programs.answer import (
+from solvers.programs.engines import (
+    PARAMS,
     LinearAnswer,
     check_call,
     check_linear,
     exponent_of,
+    interruptible,
     linear_answer,
+    linear_nonzeros,
     no_answer,
     objective_of,
     scaled,
+    stoppable,
     unscaled,
 )
-from solvers.programs.stoppable import PARAMS, interruptible, linear_nonzeros, stoppable
 
 LARGEST_ENTRY = 1e15
 """HiGHS refuses programs with larger entries."""

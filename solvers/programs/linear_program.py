@@ -32,10 +32,9 @@ from formulations.instance.problem import PruningProblem
 from formulations.programs.formulation import formulation_named
 from formulations.programs.linear_program import LinearProgram
 from solvers.closures.integer_objective import useful_rate
-from solvers.programs.answer import LinearAnswer, linear_answer
+from solvers.programs.engines import PARAMS, Given, LinearAnswer, linear_answer, program_nonzeros, stoppable
 from solvers.programs.highs import highs
 from solvers.programs.rounding import engine_named, integer_solution, program_of, relaxation_solution, unsolved
-from solvers.programs.stoppable import PARAMS, Given, program_nonzeros, stoppable
 
 
 def explained(model: Any, failed: SolverFailedError, seconds: float = math.inf) -> SolverFailedError:
@@ -138,7 +137,7 @@ def linear_program(
     lam
         error per unit of cost, >= 0.
     time_limit
-        seconds for building and solving, see `solvers.programs.stoppable`; when they are over, the best level set of the last
+        seconds for building and solving, see `solvers.programs.engines`; when they are over, the best level set of the last
         point, or the best pruning free of charge.
     formulation
         IP3 or closure: the optimum. IP2: the same for one tree. IP1: its bound may be below the optimum.
@@ -190,7 +189,7 @@ def integer_program(
     lam
         error per unit of cost, >= 0.
     time_limit
-        seconds for building and solving, see `solvers.programs.stoppable`; when they are over, the call returns the best pruning
+        seconds for building and solving, see `solvers.programs.engines`; when they are over, the call returns the best pruning
         and the bound so far.
     formulation
         IP1, IP2 (one tree), IP3 or closure.
@@ -236,7 +235,7 @@ def pyomo_highs(
     lam
         error per unit of cost, >= 0.
     time_limit
-        seconds for building and solving, see `solvers.programs.stoppable`; when they are over, as in `linear_program`.
+        seconds for building and solving, see `solvers.programs.engines`; when they are over, as in `linear_program`.
     formulation
         IP1, IP2 (one tree), IP3 or closure.
     relax

@@ -1,6 +1,6 @@
 """GLOP, the simplex, and PDLP, the first-order method, of OR-Tools for linear programs.
 
-GLOP's duals have the signs of `solvers.programs.answer` already. PDLP uses matrix-vector products only, so it can solve
+GLOP's duals have the signs of `solvers.programs.engines` already. PDLP uses matrix-vector products only, so it can solve
 programs that are too large to factorise. It ends when, in the scaled objective and the Euclidean norm, with e = 1e-8,
 
     |primal - dual objective| <= e (1 + |primal| + |dual|)
@@ -24,17 +24,20 @@ from scipy import sparse
 from formulations.answers.solution import StopReason
 from formulations.errors import SolverFailedError
 from formulations.programs.linear_program import LinearProgram
-from solvers.programs.answer import (
+from solvers.programs.engines import (
+    PARAMS,
     LinearAnswer,
     check_call,
     check_linear,
     exponent_of,
+    interruptible,
     linear_answer,
+    linear_nonzeros,
     no_answer,
     scaled,
+    stoppable,
     unscaled,
 )
-from solvers.programs.stoppable import PARAMS, interruptible, linear_nonzeros, stoppable
 
 
 @stoppable(linear_nonzeros, PARAMS.most_nonzeros, no_answer)

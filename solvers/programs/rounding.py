@@ -36,10 +36,9 @@ from formulations.programs.matrix import MATRICES
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.closures.min_cut import integer_duals, proven_bound, zero_duals
 from solvers.closures.tree_pass import best_level_set, free_of_charge, splits_kept
-from solvers.programs.answer import LinearAnswer, LinearEngine
+from solvers.programs.engines import PARAMS, Given, LinearAnswer, LinearEngine, program_nonzeros, stoppable
 from solvers.programs.highs import highs
 from solvers.programs.or_tools import glop, pdlp
-from solvers.programs.stoppable import PARAMS, Given, program_nonzeros, stoppable
 
 LINEAR_ENGINES: dict[str, LinearEngine] = {
     "highs": highs,
@@ -264,7 +263,7 @@ def solve_relaxation(
     merge
         one variable for purchases with the same usage.
     time_limit
-        seconds for building and solving, see `solvers.programs.stoppable`.
+        seconds for building and solving, see `solvers.programs.engines`.
 
     Raises
     ------

@@ -49,11 +49,10 @@ from formulations.programs.linear_program import Block, LinearProgram, Names, Pu
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.min_cut import integer_duals, worth_of_trees
 from solvers.closures.tree_pass import free_of_charge, lower_to_parents, pruning_of_point, splits_kept
-from solvers.programs.answer import LinearAnswer
+from solvers.programs.engines import PARAMS, Given, LinearAnswer, program_nonzeros, stoppable
 from solvers.programs.highs import MOST_NODES, highs
 from solvers.programs.linear_program import solve_model
 from solvers.programs.rounding import engine_named, program_of, program_stats
-from solvers.programs.stoppable import PARAMS, Given, program_nonzeros, stoppable
 from solvers.within.by_path import budget_solution, raised, rounded_down
 
 
@@ -128,7 +127,7 @@ def linear_program_within(
     budget
         B >= 0: the largest cost of an average example, in the unit of the prices.
     time_limit
-        seconds for building and solving, see `solvers.programs.stoppable`. If no point was found in time, `relaxation` is the
+        seconds for building and solving, see `solvers.programs.engines`. If no point was found in time, `relaxation` is the
         best pruning free of charge.
     engine
         a name in `solvers.programs.rounding.LINEAR_ENGINES`.

@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 
 from proofs_checks import check_closure_path
-from prunemodels.cascades.learning import ExitSample, exit_problem, judged_losses, solve_exits
-from prunemodels.cascades.whole_sums import on_grid, whole_losses, whole_weights
+from prunemodels.cascades.learning import (
+    ExitSample,
+    exit_problem,
+    judged_losses,
+    on_grid,
+    solve_exits,
+    whole_losses,
+    whole_weights,
+)
 from prunemodels.stages.doubt import MarginDoubt
 from solvers.path.closure_path import closure_path
 from tests.loops import looped

@@ -16,10 +16,9 @@ from prunemodels.on_demand.predictor import OnDemandPredictor
 from prunemodels.on_demand.stage_steps import steps_of
 from prunemodels.on_demand.steps import LOST, UNKNOWN
 from prunemodels.on_demand.substitutes import Reached
-from prunemodels.stages.policy import ExitPolicy
+from prunemodels.stages.policy import Chain, ExitPolicy, StagedModel
 from prunemodels.stages.set_stages import Constant, SetStages
 from prunemodels.stages.stacking import Stack
-from prunemodels.stages.staged_model import Chain, StagedModel
 from tests.prunemodels.on_demand.cases import Spy
 from tests.prunemodels.on_demand.test_cascades import Unsure
 

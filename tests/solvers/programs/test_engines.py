@@ -18,12 +18,11 @@ from scipy.optimize import linprog
 
 from formulations import InvalidInputError, SolverFailedError, StopReason
 from formulations.programs.linear_program import Block, LinearProgram, Names
-from solvers.programs.answer import exponent_of, scaled, unscaled
+from solvers.programs.engines import exponent_of, interruptible, scaled, unscaled
 from solvers.programs.highs import highs
 from solvers.programs.linear_program import linear_program
 from solvers.programs.or_tools import pdlp
 from solvers.programs.rounding import LINEAR_ENGINES
-from solvers.programs.stoppable import interruptible
 from tests.instances import Node, problem_of
 from tests.loops import looped
 from tests.solvers.cases import ends_by_ctrl_c

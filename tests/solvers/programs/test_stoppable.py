@@ -32,9 +32,9 @@ from solvers.path.closure_path import closure_path
 from solvers.price_sharing import price_sharing
 from solvers.price_sharing.run import Run
 from solvers.primal_dual import algorithm, primal_dual
-from solvers.programs import stoppable
+from solvers.programs import engines
+from solvers.programs.engines import PARAMS
 from solvers.programs.highs import highs
-from solvers.programs.stoppable import PARAMS
 from solvers.within import BUDGET_SOLVERS, by_path, solve_lp1
 from tests.instances import random_grid
 from tests.loops import looped
@@ -84,13 +84,13 @@ def test_a_process_of_its_own_gives_the_same_answer(monkeypatch: pytest.MonkeyPa
     """Pruning, value, bound and certificate are those that the engine finds in this process."""
     forest, X, _ = forest_and_rows(8, 800)
     problem, called = pm.problem_from_forest(forest, X, costs=1.0), []
-    plain = stoppable.call_in_child
+    plain = engines.call_in_child
 
     def counted(*args: object) -> object:
         called.append(args)
         return plain(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(stoppable, "call_in_child", counted)
+    monkeypatch.setattr(engines, "call_in_child", counted)
     assert model_size(problem, "IP3").nonzeros > PARAMS.most_nonzeros
     with in_this_process():
         here = SOLVERS["highs_ip3"](problem, 0.01)
