@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.errors import InvalidInputError
-from proofs_checks.params import DEFAULTS
+from proofs_checks.verdict import DEFAULTS
 
 
 @dataclass(frozen=True, eq=False)

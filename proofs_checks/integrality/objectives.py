@@ -36,7 +36,7 @@ from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertices import Vertices
 from proofs_checks.integrality.vertices import vertices as all_vertices
-from proofs_checks.params import DEFAULTS
+from proofs_checks.verdict import DEFAULTS
 
 _NAME = re.compile(r"(?P<kind>z|y|w|w_t)\[(?P<key>[^\]]+)\]")
 

@@ -30,8 +30,7 @@ from formulations.programs.linear_program import LinearProgram, Named
 from proofs_checks.integrality.polyhedron import ExactPoint, Face, Polyhedron, exact_array, exact_number, simple, snapped
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.matrices.violation import Number
-from proofs_checks.params import DEFAULTS
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import DEFAULTS, Verdict
 
 METHOD = "rank of the tight rows, exact"
 

@@ -41,9 +41,8 @@ from proofs_checks.integrality.polyhedron import ExactArray, ExactPoint, Polyhed
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import Number, ViolatingSubmatrix, determinant
-from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity.decide import check_total_unimodularity
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import DEFAULTS, Verdict
 
 
 @dataclass(frozen=True, eq=False)

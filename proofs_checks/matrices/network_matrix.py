@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.compiled import njit
 from proofs_checks.matrices.sign_matrix import SignMatrix, line_names, read_matrix
-from proofs_checks.params import DEFAULTS
-from proofs_checks.verdict import Verdict, aligned
+from proofs_checks.verdict import DEFAULTS, Verdict, aligned
 
 METHOD = "tree and paths, one pass over the nonzeros"
 

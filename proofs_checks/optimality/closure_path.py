@@ -60,8 +60,7 @@ from formulations.instance.parametric_closure import ParametricClosure
 from proofs_checks.optimality.path_evidence import check_breakpoints, read_levels
 from proofs_checks.optimality.path_optimality import check_column, suffixes
 from proofs_checks.optimality.recount import Refuted, shown
-from proofs_checks.params import DEFAULTS
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import DEFAULTS, Verdict
 
 METHOD = "one flow for all lambda, in fractions"
 

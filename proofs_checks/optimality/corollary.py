@@ -51,8 +51,7 @@ from formulations.instance.cost_items import Price
 from formulations.instance.limit import limit_of_mean_cost
 from proofs_checks.optimality.path_optimality import PathProof, prove_path
 from proofs_checks.optimality.recount import Refuted
-from proofs_checks.params import DEFAULTS
-from proofs_checks.verdict import Verdict, aligned
+from proofs_checks.verdict import DEFAULTS, Verdict, aligned
 
 
 @dataclass(frozen=True, eq=False)

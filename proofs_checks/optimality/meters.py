@@ -22,7 +22,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.limit import Limit, members_of, meter_of
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.recount import Recount, Refuted
-from proofs_checks.params import DEFAULTS
+from proofs_checks.verdict import DEFAULTS
 
 
 class Meters:

@@ -68,8 +68,7 @@ from formulations.arguments import checked
 from proofs_checks.optimality.path_evidence import PathEvidence, read_evidence
 from proofs_checks.optimality.path_shares import Exact
 from proofs_checks.optimality.recount import Recount, Refuted, shown
-from proofs_checks.params import DEFAULTS
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import DEFAULTS, Verdict
 
 LARGEST_FLOAT = Fraction(sys.float_info.max)
 

@@ -34,7 +34,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent
 from formulations.instance.problem import PruningProblem
 from formulations.sparse_arrays import check_sparse, dense_array
-from proofs_checks.params import DEFAULTS
+from proofs_checks.verdict import DEFAULTS
 
 
 class Refuted(Exception):  # noqa: N818 (not an error: the answer no)

@@ -22,8 +22,7 @@ from proofs_checks.optimality.meters import Meters, is_limit
 from proofs_checks.optimality.recount import Refuted, shown
 from proofs_checks.optimality.search_tree import SearchTree
 from proofs_checks.optimality.solution_optimality import check_lambda_solution
-from proofs_checks.params import DEFAULTS
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import DEFAULTS, Verdict
 
 METHOD = "every example sent down the trees again, uses in fractions, every leaf of the search by weak duality in exact integers"
 

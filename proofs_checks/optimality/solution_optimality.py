@@ -31,8 +31,7 @@ from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.item_duals import ForcedValues, bound_of_duals, charges_of_duals, forced, profits
 from proofs_checks.optimality.recount import Recount, Refuted, shown
-from proofs_checks.params import DEFAULTS
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import DEFAULTS, Verdict
 
 METHOD = "every example sent down the trees again, weak duality in exact integers"
 

@@ -51,13 +51,12 @@ from formulations.errors import InvalidInputError
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import Place, ViolatingSubmatrix, determinant, of_whole, submatrix
-from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
 from proofs_checks.total_unimodularity.pieces import Piece, Pieces, claim, kind_of
 from proofs_checks.total_unimodularity.reductions import blocks_of, find_network, reduce_matrix
 from proofs_checks.total_unimodularity.ternary import violation_nearby, wrong_cycle
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import DEFAULTS, Verdict
 
 
 def minor_steps(m: int, n: int) -> int:

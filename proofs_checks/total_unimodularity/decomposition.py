@@ -45,7 +45,6 @@ from formulations.compiled import njit
 from formulations.errors import SolverFailedError
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
-from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity.network_recognition import recognise_network, tree_of
 from proofs_checks.total_unimodularity.pieces import R10, Piece, Pieces, Split, ThreeSum, TwoSum
 from proofs_checks.total_unimodularity.reductions import blocks_of, kept_lines, reduce_matrix
@@ -58,6 +57,7 @@ from proofs_checks.total_unimodularity.sums import (
     two_sum_of_lines,
 )
 from proofs_checks.total_unimodularity.ternary import Display, Ints, Signs, least_violation, wrong_cycle
+from proofs_checks.verdict import DEFAULTS
 
 
 def least_part(lines: Ints, part_of: Callable[[Ints], Ints | None], rng: np.random.Generator) -> Ints:

@@ -14,9 +14,8 @@ from formulations.arguments import Count, checked
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
-from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Pieces, Reductions, Split, ThreeSum, TwoSum, kind_of
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import DEFAULTS, Verdict
 
 LEFT_OUT = "left out"
 """The kind of a leaf of lines that reductions left out."""

@@ -68,8 +68,8 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from proofs_checks.matrices.sign_matrix import SignMatrix
 from proofs_checks.matrices.violation import Place, ViolatingSubmatrix, of_whole, submatrix
-from proofs_checks.params import DEFAULTS
 from proofs_checks.total_unimodularity.reductions import lines_of
+from proofs_checks.verdict import DEFAULTS
 
 Signs = NDArray[np.int8]
 Ints = NDArray[np.int64]

@@ -407,7 +407,7 @@ forest FOREST|CASCADE  what train, prune, exits or cascade wrote, or {MODEL}{BOO
     "Set up a service": {
         "warm-up": Command(
             "compile ahead what a service compiles at its first prediction",
-            "service:warm_up_command",
+            "evaluate:warm_up_command",
             "--all  also what pruning uses",
             "warm-up",
             "Compile the kernels of predictions on demand and of evaluation, and store them: in the folder of NUMBA_CACHE_DIR, "

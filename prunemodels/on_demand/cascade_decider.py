@@ -25,9 +25,8 @@ from prunemodels.on_demand.answers import Answer, logger
 from prunemodels.on_demand.holdings import Decider, Holdings, account_of, refused_rows
 from prunemodels.on_demand.request import NEVER, Request
 from prunemodels.on_demand.result import CascadeResult
-from prunemodels.on_demand.stage_steps import Place, SetSteps, StageSteps
+from prunemodels.on_demand.stage_steps import Place, Reached, SetSteps, StageSteps
 from prunemodels.on_demand.steps import LOST, UNKNOWN
-from prunemodels.on_demand.substitutes import Reached
 from prunemodels.stages.judging import predicted_classes
 from prunemodels.stages.policy import ExitPolicy, Visit
 from prunemodels.stages.stacking import stack_inputs

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from formulations.instance.cost_items import exact
 from prunemodels.on_demand.answers import Answer, Cells
-from prunemodels.on_demand.orders import Orders
-from prunemodels.on_demand.plan import PurchasePlan
+from prunemodels.on_demand.plan import Orders, PurchasePlan
 from prunemodels.on_demand.request import NEVER, Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import KNOWN, UNKNOWN

@@ -25,7 +25,7 @@ from formulations.instance.papers import two_trees
 from proofs_checks import check_path, check_solution
 from proofs_checks.optimality.recount import Recount
 from proofs_checks.optimality.solution_optimality import _Decisions
-from proofs_checks.params import DEFAULTS
+from proofs_checks.verdict import DEFAULTS
 from prunemodels.data_files import FOLDER_VARIABLE, load_dataset
 from solvers import min_cut, pruning_path
 from solvers.brute_force import all_prunings

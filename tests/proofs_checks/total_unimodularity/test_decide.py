@@ -20,13 +20,12 @@ from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
-from proofs_checks.params import DEFAULTS, CheckParams
 from proofs_checks.total_unimodularity import METHODS, Pieces, check_total_unimodularity, decide
 from proofs_checks.total_unimodularity.decide import by_subdeterminants, too_large
 from proofs_checks.total_unimodularity.explanation import LEFT_OUT, REASONS, explain_unimodularity, leaves_of
 from proofs_checks.total_unimodularity.formulation_network import HUB, check_formulation, formulation_network
 from proofs_checks.total_unimodularity.ternary import least_violation
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import DEFAULTS, CheckParams, Verdict
 from tests.instances import random_problem, with_usage
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families

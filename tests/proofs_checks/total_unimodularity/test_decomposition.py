@@ -12,7 +12,6 @@ import pytest
 
 from formulations.errors import SolverFailedError
 from proofs_checks.matrices.sign_matrix import read_matrix
-from proofs_checks.params import CheckParams
 from proofs_checks.total_unimodularity import (
     METHODS,
     Pieces,
@@ -26,6 +25,7 @@ from proofs_checks.total_unimodularity.decide import check_violation
 from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
 from proofs_checks.total_unimodularity.pieces_check import three_sum_parts
 from proofs_checks.total_unimodularity.sums import sides_of_r12
+from proofs_checks.verdict import CheckParams
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import (

@@ -12,7 +12,6 @@ import pytest
 from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
-from proofs_checks.params import CheckParams
 from proofs_checks.total_unimodularity import (
     METHODS,
     R10,
@@ -31,7 +30,7 @@ from proofs_checks.total_unimodularity.pieces_check import two_sum_parts
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 from proofs_checks.total_unimodularity.sums import find_two_sum, parts_of
 from proofs_checks.total_unimodularity.ternary import violation_nearby
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import CheckParams, Verdict
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families

@@ -13,9 +13,8 @@ from sklearn.linear_model import LogisticRegression
 import prunemodels as pm
 from prunemodels.on_demand import UNAVAILABLE, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from prunemodels.on_demand.stage_steps import steps_of
+from prunemodels.on_demand.stage_steps import Reached, steps_of
 from prunemodels.on_demand.steps import LOST, UNKNOWN
-from prunemodels.on_demand.substitutes import Reached
 from prunemodels.stages.policy import Chain, ExitPolicy, StagedModel
 from prunemodels.stages.set_stages import Constant, SetStages
 from prunemodels.stages.stacking import Stack
