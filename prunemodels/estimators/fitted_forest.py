@@ -250,7 +250,8 @@ def prune_forest(
     settings: dict[str, Any] = {"costs": costs, "errors": errors, "sample_weight": sample_weight}
     settings["evaluation_cost"] = evaluation_cost
     read = ReadForest.of(forest).under_costs(misclassification_costs)
-    problem, numbers = problem_of(read, X_valid, **settings), group_numbers(groups, X_valid)
+    problem = problem_of(read, X_valid, **settings)
+    numbers = None if groups is None else group_numbers(groups, X_valid)
     if max_error is not None:
         if on_validation and X_certify is None:
             raise InvalidInputError("errors is 'validation', whose labels max_error would test; give X_certify and y_certify too")

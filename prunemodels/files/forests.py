@@ -34,8 +34,7 @@ from formulations.stored_arrays import array_header, check_archive
 from prunemodels.files import FOREST_ENDINGS as FOREST_ENDINGS
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS, ENDINGS, KINDS, dump_boosted, load_boosted
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.models.columns import final_step
-from prunemodels.models.forests.reading import library_of
+from prunemodels.models.forests.reading import final_step, library_of
 from prunemodels.models.forests.training_rows import SAME_TREES, VERSION, version_of
 from prunemodels.models.tree_model import HoldsTrees, PrunesTrees, TreeModel, fitted_model, tree_model_of
 

@@ -26,9 +26,9 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, leaves_of
 from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
-from prunemodels.models.columns import final_step, trace_pipeline
+from prunemodels.models.columns import trace_pipeline
 from prunemodels.models.costs import Costs, cost_items, saved_prices
-from prunemodels.models.forests.reading import check_columns, is_boosted, read_trees
+from prunemodels.models.forests.reading import check_columns, final_step, is_boosted, read_trees
 from prunemodels.models.labelled_samples import forest_losses, losses_of
 from prunemodels.models.response import Response, TwoClassRule, average_response, merged, unwrapped
 

@@ -23,12 +23,13 @@ from sklearn.tree._tree import Tree
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnsupportedModelError
-from prunemodels.models.columns import TracedColumns, final_step
+from prunemodels.models.columns import TracedColumns
 from prunemodels.models.forests.reading import (
     BAGS,
     GRADIENT_BOOSTING,
     HIST_GRADIENT_BOOSTING,
     TreeView,
+    final_step,
     is_tree,
     library_of,
     tree_views,

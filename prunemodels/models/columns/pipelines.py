@@ -113,13 +113,6 @@ class TracedColumns:
                 )
 
 
-def final_step(model: Any) -> Any:
-    """The model at the end of a pipeline; any other model itself."""
-    while isinstance(model, Pipeline):
-        model = model.steps[-1][1]
-    return model
-
-
 def trace_pipeline(model: Any) -> TracedColumns | None:
     """Trace the features of a pipeline's model back to raw columns; None for a model that reads raw columns itself."""
     steps: list[tuple[str, Any]] = []

@@ -19,11 +19,9 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
 from formulations.long_steps import timed_step
-from prunemodels.models.columns import final_step
 from prunemodels.models.costs import Costs, cost_items, keep_prices
 from prunemodels.models.forests.error_samples import Errors, InBag, with_weights_of
-from prunemodels.models.forests.reading import ReadForest, check_columns, is_tree, read_trees
-from prunemodels.models.forests.training_rows import pruned_tree
+from prunemodels.models.forests.reading import ReadForest, check_columns, final_step, is_tree, pruned_tree, read_trees
 
 LOG = logging.getLogger(__name__)
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -30,15 +31,16 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.tree._tree import Tree
+from sklearn.tree._tree import Tree, _build_pruned_tree_py
 
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.tree_loss import TreeLoss
 from formulations.memory import too_large
 from formulations.sparse_arrays import check_sparse
-from prunemodels.models.columns import final_step, trace_pipeline
+from prunemodels.models.columns import trace_pipeline
 from prunemodels.models.trees import joined, one_tree
 
 FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
@@ -91,6 +93,20 @@ def is_boosted(model: Any) -> bool:
 def is_tree(forest: Any) -> bool:
     """Whether it is a single tree."""
     return isinstance(forest, TREES)
+
+
+def final_step(model: Any) -> Any:
+    """The model at the end of a pipeline; any other model itself."""
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    return model
+
+
+def pruned_tree(tree: Tree, is_leaf: NDArray[np.bool_]) -> Tree:
+    """A copy of a tree with the given nodes, shape (n,), as leaves, and without what is below them."""
+    pruned = Tree(tree.n_features, np.array(tree.n_classes, dtype=np.intp), tree.n_outputs)
+    _build_pruned_tree_py(pruned, tree, is_leaf.astype(np.uint8))
+    return pruned
 
 
 def tree_views(forest: Any) -> list[TreeView]:
@@ -196,7 +212,8 @@ class ReadForest:
         if isinstance(model, Ensemble):
             return cls(model, (), model)
         views = tree_views(model)
-        made, forest = trace_pipeline(model), final_step(model)
+        forest = final_step(model)
+        made = None if forest is model else trace_pipeline(model)
         classes = np.asarray(forest.classes_) if is_classifier(forest) else None
         trees = []
         for view in views:
@@ -252,7 +269,8 @@ def check_columns(X: Any, names: tuple[str, ...] | None, label: str = "X") -> No
             f"{label} is a {type(X).__name__}, not rows in memory; read it with pandas, or take problem_from_table, GivenTable, "
             "evaluate, evaluate_path or hold_out, which read files and pyarrow datasets in chunks"
         )
-    check_sparse(X, label)
+    if issparse(X):
+        check_sparse(X, label)
     columns = getattr(X, "column_names", getattr(X, "columns", None))
     if names is None or columns is None:
         return

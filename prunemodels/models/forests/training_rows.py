@@ -31,7 +31,6 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.tree._tree import Tree, _build_pruned_tree_py
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
 from formulations.errors import InvalidInputError
@@ -59,13 +58,6 @@ FORESTS_DRAW_BY_WEIGHT = VERSION >= (1, 9)
 
 MEDIANS_MEASURED_EXACTLY = VERSION >= (1, 8)
 """Not (6)."""
-
-
-def pruned_tree(tree: Tree, is_leaf: NDArray[np.bool_]) -> Tree:
-    """A copy of a tree with the given nodes, shape (n,), as leaves, and without what is below them."""
-    pruned = Tree(tree.n_features, np.array(tree.n_classes, dtype=np.intp), tree.n_outputs)
-    _build_pruned_tree_py(pruned, tree, is_leaf.astype(np.uint8))
-    return pruned
 
 
 def balanced_class_weights(y: NDArray[Any], sample_weight: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -29,11 +29,10 @@ from formulations.instance.cost_sample import check_weights, in_order_of
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import route
-from prunemodels.models.columns import final_step
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import Given, with_weights_of
 from prunemodels.models.forests.problems import check_same_trees
-from prunemodels.models.forests.reading import GRADIENT_BOOSTING, HIST_GRADIENT_BOOSTING, library_of
+from prunemodels.models.forests.reading import GRADIENT_BOOSTING, HIST_GRADIENT_BOOSTING, final_step, library_of
 from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.models.libraries.catboost_models import read_catboost
 from prunemodels.models.libraries.lightgbm_models import read_lightgbm, write_lightgbm

@@ -22,7 +22,7 @@ from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
-from prunemodels.models.forests.training_rows import pruned_tree
+from prunemodels.models.forests.reading import pruned_tree
 from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees, pruned_ends, remaining
 from prunemodels.models.response import Link
 from prunemodels.models.trees import CategorySet, Trees, joined, one_tree
