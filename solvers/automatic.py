@@ -24,6 +24,11 @@ from solvers.price_sharing import price_sharing
 from solvers.price_sharing.params import SharingParams
 
 
+def predicted_seconds(n_arcs: int, n_splits: int, params: SharingParams) -> tuple[float, float]:
+    """(1) and (2): what a cut of a whole instance and price sharing take, about."""
+    return params.cut_seconds(n_arcs, n_splits), params.full_rounds * params.round_seconds(n_arcs, n_splits)
+
+
 @checked
 def optimal_pruning(
     problem: PruningProblem,
@@ -60,7 +65,7 @@ def optimal_pruning(
     InterruptedSolveError
         on Ctrl-C.
     """
-    cut, sharing = params.predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
+    cut, sharing = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits, params)
     is_slower = cut > sharing and problem.n_usage_arcs > params.small_core
     if is_slower or params.cut_time_margin * cut > time_limit:
         solution = unchecked(price_sharing)(problem, lam, time_limit=time_limit, ties=ties, params=params)

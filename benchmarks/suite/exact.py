@@ -27,6 +27,7 @@ from formulations.instance.papers import two_trees
 from formulations.programs.matrix import MATRICES
 from proofs_checks import check_network_matrix, check_path, check_solution, formulation_network, read_matrix
 from solvers import min_cut, price_sharing
+from solvers.automatic import predicted_seconds
 from solvers.price_sharing import loop
 from solvers.price_sharing.params import SharingParams
 
@@ -120,7 +121,7 @@ def measure_sizes(data: str, setting: Setting) -> Found:
     lam: Lam
     for n in (20, 100) if setting.quick else ROWS:
         name, problem = instance(data, setting, n)
-        cut, sharing = SharingParams().predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
+        cut, sharing = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits, SharingParams())
         figures.append(Figure(name, "price_sharing / min_cut, predicted", sharing / cut))
         shares = (0.85, 0.5, 0.15)
         for share, lam in zip(shares, middles(pm.pruning_path(problem, certificate=False), shares), strict=True):

@@ -150,8 +150,8 @@ class FlowNetwork:
 
 
 @dataclass(frozen=True)
-class CutSeconds:
-    """CPU seconds that a minimum cut by OR-Tools takes, about; `solvers.automatic` says what this was fitted to."""
+class PredictedSeconds:
+    """CPU seconds of a step, about; by default of a minimum cut by OR-Tools. `solvers.automatic` says what it was fitted to."""
 
     for_arc: float = 0.55e-6  # for each usage arc
     for_split: float = 0.9e-6  # for each split
@@ -161,7 +161,7 @@ class CutSeconds:
         return self.for_arc * n_arcs + self.for_split * n_splits
 
 
-cut_seconds = CutSeconds()
+cut_seconds = PredictedSeconds()
 
 
 def _closure_network(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from solvers.closures.cut import CutSeconds
+from solvers.closures.cut import PredictedSeconds
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,8 @@ class SharingParams:
     idle_rounds_when_close: int = 100
     close: float = 1e-6
     core_arc: float = 0.25e-6  # seconds of a cut of the core for each merged arc: push-relabel from the shares, 14.6 million arcs
-    cut_seconds: CutSeconds = CutSeconds()  # what a cut by OR-Tools takes, and any cut for each split
-    round_arc: float = 1.5e-9  # seconds of a round for each usage arc, most of which are merged
-    round_split: float = 26e-9  # seconds of a round for each split
+    cut_seconds: PredictedSeconds = PredictedSeconds()  # what a cut by OR-Tools takes, and any cut for each split
+    round_seconds: PredictedSeconds = PredictedSeconds(1.5e-9, 26e-9)  # what a round takes; most usage arcs are merged
 
     # Bytes of a cut for each usage arc where nothing is merged: 60 to 84 with 0.5 to 5.2 million usage arcs. The network takes 73
     # for each of its arcs, and merging leaves 0.46 to 0.71 network arcs a usage arc.
@@ -57,14 +56,6 @@ class SharingParams:
     # The choice between a cut of the whole instance and price sharing, see `solvers.automatic`.
     full_rounds: int = 55  # a run takes as long as so many rounds with all splits open; ten of them merge purchases
     cut_time_margin: float = 4.0  # a cut, which cannot be stopped, is chosen if its seconds are that much below the time limit
-
-    def round_seconds(self, n_arcs: int, n_splits: int) -> float:
-        """What a round takes, about."""
-        return self.round_arc * n_arcs + self.round_split * n_splits
-
-    def predicted_seconds(self, n_arcs: int, n_splits: int) -> tuple[float, float]:
-        """What a cut of a whole instance and price sharing take, about: (1) and (2) of `solvers.automatic`."""
-        return self.cut_seconds(n_arcs, n_splits), self.full_rounds * self.round_seconds(n_arcs, n_splits)
 
 
 @dataclass(frozen=True)

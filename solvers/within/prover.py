@@ -1,35 +1,156 @@
-"""Payments at multipliers, and what they prove of the splits that are open: the steps of `solvers.within.proof`.
+"""What multipliers of the limits prove: a bound of all prunings, and of the splits that are open.
 
-One minimum cut of the open splits shares out the prices of the purchases that nothing kept makes. The payments are for single
+One closure at given multipliers proves a bound,
+
+    D(mu)  =  min over prunings of  error + sum_r mu_r (use_r - B_r)   <=   the least error within the limits                (1)
+
+for every mu >= 0. A purchase costs sum_r mu_r amount_{r,j} and a split sum_r mu_r amount_{r,h}, so (1) is a maximum closure like
+(OBJ), whatever the limits are about. It is solved in integers, profits rounded up and prices rounded down, by a minimum cut or by
+price sharing. So the bound holds in spite of floating-point errors, and the pruning is the best one up to this rounding.
+
+The steps of `solvers.within.proof` are payments at multipliers; (3) and (6) are those of `formulations.answers.search_proof`. One
+minimum cut of the open splits shares out the prices of the purchases that nothing kept makes. The payments are for single
 purchases of the user's instance, whatever the search merged and scaled.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from formulations.answers.pruning import Pruning
-from formulations.answers.search_proof import (
-    Multipliers,
-    Payments,
-    Priced,
-    TooMuch,
-)
+from formulations.answers.search_proof import Multipliers, Payments, Priced, TooMuch
+from formulations.answers.solution import SharedPrices
 from formulations.compiled import njit
 from formulations.instance.reduction import mark_above
 from formulations.programs.limit_rows import LimitRows
+from solvers.automatic import predicted_seconds
 from solvers.closures.cut import merged_cut
-from solvers.closures.integer_objective import Grid
+from solvers.closures.integer_objective import Grid, IntegerObjective, on_grid
+from solvers.closures.min_cut import closure_at
 from solvers.closures.subproblem import open_part, subproblem
-from solvers.closures.tree_pass import best_tree_closures, chain_sums, forced, mark_below
-from solvers.within.by_path import raised
+from solvers.closures.tree_pass import best_tree_closures, chain_sums, climb, forced, mark_below
+from solvers.price_sharing.loop import StopRule, run_to_goal
+from solvers.price_sharing.params import SharingParams
+from solvers.price_sharing.rows import LocalRows, Scores
+from solvers.price_sharing.solve import proof_for_forest
+from solvers.within.by_path import raised, rounded_down
 from solvers.within.core import Rates, RowUses
-from solvers.within.relaxation import LagrangianOracle
+from solvers.within.params import WithinParams
+
+
+@dataclass(frozen=True, eq=False)
+class OraclePruning:
+    """A best pruning by (1), the value of (1) that is proven, and what proves it."""
+
+    mu: NDArray[np.float64]  # float64, shape (R,): the multipliers
+    kept: NDArray[np.bool_]  # bool, shape (n,), over the nodes of the user's forest
+    bound: float  # (1), proven
+    certificate: SharedPrices | None  # on the usage arcs of the metered instance; its lambda is 1; None: of a cut
+
+
+class LagrangianOracle:
+    """Solves (1) for any multipliers, and counts uses in floating point, for searches."""
+
+    def __init__(self, rows: LimitRows, params: WithinParams) -> None:
+        self.rows, self.user_problem, self.params = rows, rows.problem, params
+        reduced = rows.metered.reduced("smallest")
+        self.problem, self.groups = reduced.core, reduced.groups
+        self.own = rows.of_splits()
+        of, r = self.groups.of, self.groups.payer.size
+        in_group = np.flatnonzero(of >= 0)
+        into = sparse.csr_array((np.ones(in_group.size), (in_group, of[in_group])), shape=(of.size, r))
+        self.own_of_groups = sparse.csr_array((self.own @ into).T)  # shape (r, R)
+        ints = rows.problem.numbers
+        self.gain = self.problem.numbers.gain * float(ints.gain_unit)
+        largest_group = int(np.bincount(of[in_group], minlength=1).max(initial=1))
+        self.lost = 2.0**-50 * np.abs(self.gain) if ints.exact else self.problem.gain_lost
+        self.margin = (32 + len(rows.rows) + largest_group) * 2.0**-52
+        self.roots = rows.problem.roots_error
+        self._by_example = rows.counted[0].size
+        self.scores: Scores | None = None
+        self.calls = 0
+
+    @cached_property
+    def _seconds(self) -> tuple[float, float]:
+        """What a cut of the metered instance and price sharing take, about."""
+        return predicted_seconds(self.problem.n_usage_arcs, self.problem.ensemble.n_splits, SharingParams())
+
+    @cached_property
+    def shares_prices(self) -> bool:
+        """Whether price sharing solves (1), rather than a cut."""
+        cut, sharing = self._seconds
+        return cut > sharing and self.problem.n_usage_arcs > SharingParams.small_core
+
+    @property
+    def work(self) -> float:
+        """Of a closure, as `Effort` counts it."""
+        return max(self.params.per_closure, self._seconds[self.shares_prices])
+
+    def objective(self, mu: NDArray[np.float64]) -> IntegerObjective:
+        """The profits and prices of (1) in integers."""
+        price, own = self.prices(mu), self.own_of_groups @ mu
+        return on_grid(self.problem, Grid.of(self.gain, own, price, self.lost, self.margin), Fraction(1))
+
+    def prices(self, mu: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What each purchase of the metered instance costs at the multipliers; float64, shape (M' (N + 1),)."""
+        rows, k = self.rows, self._by_example
+        price = np.zeros((rows.amounts.shape[1], rows.problem.usage.n_rows + 1))
+        for q, amounts in enumerate(rows.amounts):
+            mine = np.where(rows.limit_of_row == q, mu, 0.0)
+            price[:k, :-1] += np.outer(amounts[:k], rows.share.T @ mine)
+            price[k:, -1] += amounts[k:] * mine.sum()
+        return np.concatenate([price[:, :-1].ravel(), price[:, -1]])
+
+    def solve(self, mu: NDArray[np.float64], *, gap: float = 0.0, time_limit: float = math.inf) -> OraclePruning:
+        """Solve (1), or up to a relative gap where that saves time."""
+        self.calls += 1
+        objective = self.objective(mu)
+        if self.shares_prices:
+            certificate: SharedPrices | None
+            kept, best, certificate = self._shared(objective, gap, time_limit)
+        else:
+            kept, dual, _ = closure_at(objective, "smallest")
+            charged = objective.profits()
+            np.subtract.at(charged, self.problem.usage.arcs().tail, dual)
+            best, certificate = int(climb(self.problem.ensemble.parent, charged, self.problem.ensemble.is_split)), None
+        return OraclePruning(mu, self.groups.kept(kept), self.bound_of(best, objective.unit, mu), certificate)
+
+    def bound_of(self, best: int, unit: Fraction, mu: NDArray[np.float64]) -> float:
+        """(1) where no closure is worth more than `best`, rounded down."""
+        spent = sum((Fraction(float(x)) * self.rows.room(r) for r, x in enumerate(mu) if x), Fraction(0))
+        return rounded_down(self.roots - best * unit - spent)
+
+    def _shared(self, objective: IntegerObjective, gap: float, time_limit: float) -> tuple[NDArray[np.bool_], int, SharedPrices]:
+        """By price sharing, from the scores of the last multipliers."""
+        goal = StopRule(time.perf_counter() + time_limit, gap, self.params.sharing_rounds, SharingParams.small_core)
+        with ThreadPoolExecutor(1) as pool:
+            rows = LocalRows(objective, pool, SharingParams())
+            run, _, _ = run_to_goal(rows, goal, ties="smallest", start=self.scores, checkpoint=None, progress=False)
+        self.scores = Scores(run.scores().score, SharingParams.warm_start_iteration)
+        return run.best_kept, run.bound, proof_for_forest(run.certificate(), self.groups, self.rows.metered)
+
+    def uses(self, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """What a pruning uses of every row beyond what is used in any case, up to rounding errors; float64, shape (R,)."""
+        rows, usage, k = self.rows, self.rows.metered.usage, self._by_example
+        paid = usage.paid_by(kept)
+        bought = paid[: -usage.costs.n_items].reshape(-1, rows.problem.usage.n_rows)[:k]
+        needed = usage.once(kept)[k:]
+        found: NDArray[np.float64] = self.own @ kept.astype(np.float64)
+        for q, amounts in enumerate(rows.amounts):
+            mine = rows.limit_of_row == q
+            used = rows.share @ (amounts[:k] @ bought) + amounts[k:] @ needed
+            found += np.where(mine, used, 0.0)
+        return found
 
 
 def limit_and_row(rows: LimitRows, r: int) -> tuple[int, int | None]:

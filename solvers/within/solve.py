@@ -49,8 +49,8 @@ from solvers.within.by_path import best_allowed, error_of, gap_of, path_of, rais
 from solvers.within.core import Rates, rates_of
 from solvers.within.params import DEFAULTS, Effort, WithinParams
 from solvers.within.proof import TooLargeProof, proof_of, search_window
-from solvers.within.prover import Prover, proof_multipliers
-from solvers.within.relaxation import LagrangianOracle, LimitsRelaxation, relax
+from solvers.within.prover import LagrangianOracle, Prover, proof_multipliers
+from solvers.within.relaxation import LimitsRelaxation, relax
 from solvers.within.search import Log, Search
 from solvers.within.windows import (
     BestPruning,

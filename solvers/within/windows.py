@@ -33,7 +33,7 @@ from solvers.closures.subproblem import OpenPart, ParametricSubproblem, open_par
 from solvers.within.by_path import gain_of, row_within
 from solvers.within.core import KnapsackCore, Rates, RowUses, Surrogate, rates_of
 from solvers.within.params import Effort, WithinParams
-from solvers.within.relaxation import LagrangianOracle
+from solvers.within.prover import LagrangianOracle
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from proofs_checks import check_solution
 from prunemodels.example import X_valid, forest, y_valid
 from solvers import ENGINES as RECORDS
 from solvers import SOLVERS, brute_force, closure_path, linear_program, min_cut, pruning_path, pyomo_highs, solve_relaxation
-from solvers.automatic import optimal_pruning
+from solvers.automatic import optimal_pruning, predicted_seconds
 from solvers.brute_force import MOST_PRUNINGS, count_prunings
 from solvers.column_generation import Scheme, dantzig_wolfe
 from solvers.engine import check_versions
@@ -249,7 +249,7 @@ def test_both_engines_give_the_same_extreme_optimum(seed: int, ties: str) -> Non
 def test_a_cut_is_taken_only_well_within_the_time_limit() -> None:
     """A cut cannot be stopped, so under a limit that it could break the engine is the one that looks at the clock."""
     problem = two_trees()
-    cut, _ = SharingParams().predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
+    cut, _ = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits, SharingParams())
     for limit, certificate in ((math.inf, ItemDuals), (4.001 * cut, ItemDuals), (3.999 * cut, SharedPrices)):
         assert isinstance(optimal_pruning(problem, 0.1, time_limit=limit).certificate, certificate)
     stopped = optimal_pruning(problem, 0.1, time_limit=0.0)
@@ -261,9 +261,9 @@ def test_the_choice_is_explained_beside_the_engine_s_own_figures() -> None:
 
     Of a million usage arcs and ten thousand splits: 0.55 + 0.009 s; 55 rounds of 1.5 + 0.26 ms.
     """
-    assert SharingParams().predicted_seconds(1_000_000, 10_000) == pytest.approx((0.559, 0.0968))
+    assert predicted_seconds(1_000_000, 10_000, SharingParams()) == pytest.approx((0.559, 0.0968))
     solution = optimal_pruning(two_trees(), 0.2)
-    cut, sharing = SharingParams().predicted_seconds(solution.problem.n_usage_arcs, solution.problem.ensemble.n_splits)
+    cut, sharing = predicted_seconds(solution.problem.n_usage_arcs, solution.problem.ensemble.n_splits, SharingParams())
     assert solution.method == "min_cut"
     assert solution.stats["min_cut_seconds_predicted"] == cut
     assert solution.stats["price_sharing_seconds_predicted"] == sharing

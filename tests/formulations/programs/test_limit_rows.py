@@ -24,7 +24,7 @@ from prunemodels.models.costs import items_from_table
 from solvers.brute_force import all_prunings
 from solvers.programs.highs import highs
 from solvers.within.params import WithinParams
-from solvers.within.relaxation import LagrangianOracle
+from solvers.within.prover import LagrangianOracle
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance

@@ -32,7 +32,7 @@ from solvers.brute_force import all_prunings
 from solvers.price_sharing import price_sharing
 from solvers.within import BUDGET_SOLVERS, METHODS, best_breakpoint, solve, solve_limits
 from solvers.within.params import WithinParams
-from solvers.within.relaxation import LagrangianOracle
+from solvers.within.prover import LagrangianOracle
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.proofs_checks.optimality.slow_recount import SlowRecount, true_gaps

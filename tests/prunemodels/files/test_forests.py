@@ -25,7 +25,7 @@ from prunemodels.files.answers import load_solution, save_solution
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
 from solvers.within import exact_budget, solve
 from solvers.within.params import WithinParams
-from solvers.within.relaxation import LagrangianOracle
+from solvers.within.prover import LagrangianOracle
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning

@@ -27,7 +27,7 @@ from formulations.memory import memory_free
 from proofs_checks import check_solution
 from solvers import min_cut, pruning_path
 from solvers.brute_force import brute_force
-from solvers.closures.cut import CutSeconds
+from solvers.closures.cut import PredictedSeconds
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.tree_pass import forced
 from solvers.price_sharing import core as core_module
@@ -376,12 +376,12 @@ def test_a_core_of_few_arcs_a_split_is_cut_sooner() -> None:
         Run(rows, "smallest")
         a, k = rows.n_arcs, rows.remaining.nodes.size
         cut = params.core_arc * rows.cut_arcs + params.cut_seconds.for_split * k
-        expected = cut / (params.round_arc * a + params.round_split * k)
-        assert 0 < expected < params.core_arc / params.round_arc
+        expected = cut / (params.round_seconds(a, k))
+        assert 0 < expected < params.core_arc / params.round_seconds.for_arc
         assert cut_in_rounds(rows) == pytest.approx(expected)
         rows.params = replace(params, large_core=rows.cut_arcs / 3)
         assert cut_in_rounds(rows) == pytest.approx(3 * expected)
-        rows.params = replace(params, core_arc=0.0, cut_seconds=CutSeconds(0.0, params.round_split))
+        rows.params = replace(params, core_arc=0.0, cut_seconds=PredictedSeconds(0.0, params.round_seconds.for_split))
         assert cut_in_rounds(rows) == 20
         bare = Run(LocalRows(integer_objective(leaves_only(), Fraction(1, 7)).refined(), pool, params), "smallest")
     assert (bare.n_arcs, cut_in_rounds(bare.rows)) == (0, 20)

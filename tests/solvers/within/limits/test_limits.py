@@ -24,7 +24,8 @@ from solvers.path.pruning_path import pruning_path
 from solvers.within import best_within, brackets, integer_program_within, relaxed_optimum, solve_limits
 from solvers.within.by_programs import branch_within
 from solvers.within.params import WithinParams
-from solvers.within.relaxation import LagrangianOracle, relax
+from solvers.within.prover import LagrangianOracle
+from solvers.within.relaxation import relax
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
