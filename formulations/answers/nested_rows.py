@@ -10,16 +10,20 @@ as lambda grows, so one number for each node describes them all:
     v is in the closure exactly for lambda < breakpoint of level_v                                                         (2)
 
 Where several closures are optimal, (2) describes the smallest. A node's level is at most the level of each node that it requires.
+
+The rows of a path are the corners of a hull. Where the breakpoints of the pieces between them do not ascend, a corner lies inside
+of it, and the two edges that meet there are one: such neighbours are pooled, as in isotonic regression.
 """
 
 from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,19 +32,14 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.limit import budget_limit
-from formulations.instance.routing import Amount
-
-if TYPE_CHECKING:
-    import pandas as pd
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
 from formulations.instance.parametric_closure import ParametricClosure
+from formulations.instance.routing import Amount
 from formulations.shown import Brief
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Piece = TypeVar("Piece")
 
 
 class NestedRows:
@@ -151,6 +150,24 @@ def breakpoints_up_to(lam: float | Fraction, breakpoints: Sequence[Fraction], *,
     elif lam < 0:
         raise InvalidInputError(f"lam is {lam}, negative; give a number >= 0")
     return (bisect.bisect_right if inclusive else bisect.bisect_left)(table, lam)
+
+
+def pooled(
+    pieces: Iterable[Piece], out_of_order: Callable[[Piece, Piece], bool], join: Callable[[Piece, Piece], Piece]
+) -> tuple[list[Piece], list[int]]:
+    """Join neighbours until none are out of order; and how many of the given pieces each one consists of.
+
+    `out_of_order`, `join`: called with a piece and the one that follows it.
+    """
+    found: list[Piece] = []
+    counts: list[int] = []
+    for piece in pieces:
+        joined, count = piece, 1
+        while found and out_of_order(found[-1], joined):
+            joined, count = join(found.pop(), joined), count + counts.pop()
+        found.append(joined)
+        counts.append(count)
+    return found, counts
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -34,13 +34,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.nested_rows import ClosureCertificate, ClosurePath
+from formulations.answers.nested_rows import ClosureCertificate, ClosurePath, pooled
 from formulations.arguments import checked
 from formulations.instance.parametric_closure import ParametricClosure
 from formulations.long_steps import interruption_as_error
 from solvers.closures.cut import FlowNetwork
 from solvers.closures.integer_objective import TOTAL_BITS
-from solvers.path.parts import pooled
 
 
 @checked

@@ -3,30 +3,31 @@
 At lambda* of a part all of its splits together are worth nothing. If its best closure is worth something, that closure cuts the
 part in two; otherwise the part is a piece, and lambda* is its breakpoint. A large part is first divided by a guess, into many
 parts at once, and these by minimum cuts, which start from the shares of the guess, or from the flow of the cut before. Every
-piece is proven by a cut, so wrong guesses show as breakpoints out of order, (3) of `solvers.path.parts`. The pieces concerned
-are then joined and cut exactly. Parts have nothing in common, so that one network holds many of them, and two threads can work on
-two such networks.
+piece is proven by a cut, so wrong guesses show as breakpoints out of order, (3) of `solvers.path.part_sequence`. The pieces
+concerned are then joined and cut exactly. Parts have nothing in common, so that one network holds many of them, and two threads
+can work on two such networks.
 """
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.nested_rows import pooled
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import Flow, preflow_closure, shared_flow
 from solvers.closures.subproblem import ParametricSubproblem
 from solvers.path.guess import guessed_parts
 from solvers.path.params import PathParams
-from solvers.path.part_sequence import PartSequence
-from solvers.path.parts import Parts, contradictions
+from solvers.path.part_sequence import Parts, PartSequence
 
 SUM_ROUNDING = 2.0**-48
 """What the sums of a part's real gains and costs may be off by, as a share of its gains."""
@@ -50,7 +51,7 @@ class PathPiece:
 
 @dataclass(frozen=True, eq=False)
 class Networks:
-    """Parts at lambda*, (1) of `solvers.path.parts`, each with its own, as one closure problem in integers."""
+    """Parts at lambda*, (1) of `solvers.path.part_sequence`, each with its own, as one closure problem in integers."""
 
     parts: PartSequence
     # lambda* of each part; None where a wrong guess left a part with a gain below 0 or a cost of 0, so that there is none.
@@ -112,7 +113,7 @@ class PathDecomposition:
         self._lock = threading.Lock()
 
     def solve(self, part: ParametricSubproblem, paid: NDArray[np.bool_]) -> list[PathPiece]:
-        """All pieces of a part, outermost first, as a list that obeys (3) of `solvers.path.parts`.
+        """All pieces of a part, outermost first, as a list that obeys (3) of `solvers.path.part_sequence`.
 
         Parameters
         ----------
@@ -134,7 +135,7 @@ class PathDecomposition:
         return pieces
 
     def _pieces(self, parts: PartSequence) -> list[PathPiece]:
-        """Pieces of some parts, outermost first; those of one part obey (3) of `solvers.path.parts`."""
+        """Pieces of some parts, outermost first; those of one part obey (3) of `solvers.path.part_sequence`."""
         pieces: list[PathPiece] = []
 
         def found(done: list[PathPiece], rest: list[PartSequence]) -> list[PartSequence]:
@@ -216,3 +217,28 @@ def _pieces_of(networks: Networks, done: NDArray[np.bool_], dual: NDArray[np.int
         flow = dual[arcs], scale if part.exact else Fraction(scale)
         pieces.append(PathPiece(networks.ratios[k], nodes, tail[arcs], head[arcs], *flow, outside[k], left))
     return pieces
+
+
+class _Range(NamedTuple):
+    """Pieces first, ..., last, and their least and largest breakpoint."""
+
+    first: int
+    last: int
+    least: Fraction | float
+    most: Fraction | float
+
+
+def contradictions(ratios: Sequence[Fraction | None]) -> list[tuple[int, int]]:
+    """The least ranges of pieces, first and last, such that (3) holds between them.
+
+    `ratios`: the breakpoints, outermost first; None for a piece that has none, and contradicts both its neighbours.
+    """
+
+    def out_of_order(outer: _Range, inner: _Range) -> bool:
+        return ratios[outer.last] is None or ratios[inner.first] is None or outer.most > inner.least
+
+    def join(outer: _Range, inner: _Range) -> _Range:
+        return _Range(outer.first, inner.last, min(outer.least, inner.least), max(outer.most, inner.most))
+
+    each = [_Range(k, k, math.inf, -math.inf) if ratio is None else _Range(k, k, ratio, ratio) for k, ratio in enumerate(ratios)]
+    return [(r.first, r.last) for r in pooled(each, out_of_order, join)[0] if r.first < r.last or ratios[r.first] is None]

@@ -32,14 +32,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.nested_rows import pooled
 from formulations.compiled import njit
 from formulations.instance.usage_arcs import starts_by_tail
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import preflow_closure, shared_flow
 from solvers.closures.tree_pass import LevelTrees, best_tree_closures
 from solvers.path.params import PathParams
-from solvers.path.part_sequence import PartSequence
-from solvers.path.parts import Parts, pooled
+from solvers.path.part_sequence import Parts, PartSequence
 from solvers.price_sharing.run import advance
 from solvers.price_sharing.shares import sum_at
 

@@ -1,9 +1,10 @@
 """Parts of a path that are too large for a network: price sharing cuts them until they are small.
 
 Between two optima of the path, an outer and an inner one, lies a part. At the lambda at which both are worth the same, (1) of
-`solvers.path.parts`, either some optimum lies between them, which cuts the part in two, or nothing does, and the whole part goes
-at that lambda. Price sharing finds the optimum there: what the inner optimum keeps and the outer one prunes is decided before it
-begins. It holds no usage arcs but those of its last core, so memory is that of the routing and of one small part at a time.
+`solvers.path.part_sequence`, either some optimum lies between them, which cuts the part in two, or nothing does, and the whole
+part goes at that lambda. Price sharing finds the optimum there: what the inner optimum keeps and the outer one prunes is decided
+before it begins. It holds no usage arcs but those of its last core, so memory is that of the routing and of one small part at a
+time.
 
 Near a lambda at which very many splits go, rounds do not close the gap, and no split is fixed. A cut of all of them takes longer
 than everything else, or does not fit into memory. The best pruning that rounds found then counts as the optimum. Whether the path
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,6 @@ from formulations.answers.pruning import total_cost
 from formulations.answers.solution import StopReason
 from formulations.errors import BrokenFileError
 from formulations.instance.problem import Core
-from formulations.memory import memory_free
 from formulations.stored_arrays import fingerprint
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective, fitting_objective
@@ -86,6 +87,9 @@ class Edge:
     gap: Fraction = Fraction(0)
 
 
+STATS = ("large_parts", "parts_with_gap", "rounds", "seconds_of_rounds")
+
+
 @dataclass(frozen=True, eq=False)
 class Division:
     """How parts are divided, and what that took."""
@@ -106,9 +110,7 @@ class Division:
     # at most one: the scores that the last part's rounds ended with, from which the next part and the proof of the path start.
     scores: list[Scores] = field(default_factory=list)
     # large parts, their rounds, and the seconds of both, those of earlier runs included.
-    stats: dict[str, float] = field(
-        default_factory=lambda: dict.fromkeys(("large_parts", "parts_with_gap", "rounds", "seconds_of_rounds"), 0.0)
-    )
+    stats: dict[str, float] = field(default_factory=partial(dict.fromkeys, STATS, 0.0))
 
     @property
     def negligible(self) -> Fraction:
@@ -273,14 +275,8 @@ def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) 
             return
 
 
-def largest_network(params: PathParams) -> int:
-    """Usage arcs of a part that is cut as a network on this machine; the path is the same for any number, its certificate not."""
-    free = memory_free()
-    return params.largest_network if free is None else min(params.largest_network, free // (2 * params.network_bytes))
-
-
 def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_], largest: int) -> Iterator[SmallPart | Edge]:
-    """What lies between two optima, outermost first: parts of at most so many usage arcs, and larger ones that go at one lambda.
+    """What lies between two optima, too large for a network: smaller parts, outermost first, and what goes at one lambda.
 
     Parts that `Division.around` leaves as they are come as edges, at the lambda at which their ends are worth the same.
 
@@ -288,11 +284,6 @@ def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_
     part, those that are paid already left out.
     """
     problem = how.problem
-    nodes, paid = np.flatnonzero(outer & ~inner).astype(np.int32), np.zeros(problem.usage.n_purchases, dtype=bool)
-    everything = small_subproblem(problem, nodes, None, largest)
-    if everything is not None:
-        yield SmallPart(everything, paid)
-        return
     first = LargePart(Optimum.of(problem, outer), Optimum.of(problem, inner))
     todo: list[tuple[LargePart, bool]] = [(first, True)]
     while todo:

@@ -1,9 +1,29 @@
-"""Several parts of a path in one set of arrays. (1) and (2) are those of `solvers.path.parts`."""
+"""Parts of the path: splits between two nested closures, with the purchases that the inner one has not paid.
+
+A part with total gain G and total price P, evaluation included, is worth as much as nothing at
+
+    lambda* = G / P                                                                                         (1)
+
+Nested closures of a part divide it into parts one outside of the other. Each of them keeps those usage arcs of its splits that
+lead to purchases which no part further inside pays:
+
+    arc (u, j) stays   <=>   u is in the innermost part that needs j                                        (2)
+
+So no two parts share an arc, and every price is paid once. Parts have nothing in common. Any number of them is therefore one
+network, in which each has a lambda of its own, and all of them are merged, cut and divided by the same few passes.
+
+Pieces from the outermost to the innermost, each a breakpoint of its own, are the path if and only if
+
+    their breakpoints never fall                                                                            (3)
+
+because then their flows together are one dual state that proves all closures between them optimal. Where a guess has put a split
+on the wrong side, (3) fails.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -11,12 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.usage_arcs import starts_by_tail
+from formulations.instance.problem import Core
+from formulations.instance.usage_arcs import representatives, starts_by_tail
 from solvers.closures.cut import ClosureProblem, check_products
 from solvers.closures.integer_objective import PRICE_MARGIN, TOTAL_BITS, ldexp
 from solvers.closures.preflow import Flow
 from solvers.closures.preflow_kernels import grouped
-from solvers.closures.subproblem import ParametricSubproblem
+from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
 from solvers.price_sharing.shares import group_weights
 
 Number = TypeVar("Number", bound=np.generic)
@@ -238,6 +259,80 @@ class Grids:
 
     problem: ClosureProblem
     exponent: NDArray[np.int64]  # int64, shape (p,)
+
+
+class Parts:
+    """Divides parts, and remembers which purchases have been merged.
+
+    Parts have no purchase in common, so threads can work on two sequences.
+    """
+
+    def __init__(self, problem: Core) -> None:
+        self.problem = problem
+        self.merged_into = np.arange(problem.usage.n_purchases, dtype=np.int32)
+
+    def reassembled(self, nodes: NDArray[np.int32], paid: NDArray[np.bool_]) -> ParametricSubproblem:
+        """A part out of the splits of some pieces, its purchases as they were before merging.
+
+        `paid`: bool, shape (M (N + 1),): purchases that pieces further inside pay.
+        """
+        part = parametric_subproblem(self.problem, np.sort(nodes), paid)
+        self.merged_into[part.purchases] = part.purchases
+        return part
+
+    def divided(self, parts: PartSequence, label: NDArray[np.int32]) -> PartSequence:
+        """New parts by (2), their purchases merged.
+
+        `label`: int32, shape (k,): the new part of each split, as `PartSequence.restricted` takes it.
+        """
+        return self.merged(parts.restricted(label, parts.payers(label), label))
+
+    def merged(self, parts: PartSequence) -> PartSequence:
+        """Merge purchases with the same users; the flows of merged arcs are added up."""
+        part, flow = parts.subproblem, parts.flow
+        representative = representatives(part.tail, part.head, part.price.size)
+        own = np.where(representative == np.arange(representative.size), np.int32(0), np.int32(-1))
+        everyone, label = np.arange(parts.n_splits, dtype=np.int32), np.zeros(parts.n_splits, dtype=np.int32)
+        tail, head, met, _, number = parts._arcs(label, own, everyone)
+        if tail.size == part.tail.size:
+            return parts
+        group, purchases = number[representative], part.purchases[met]
+        self.merged_into[part.purchases] = purchases[group]
+        price = np.zeros(met.size, dtype=part.price.dtype)
+        np.add.at(price, group, part.price)
+        # copies, because what is cut off would stay in memory
+        after = replace(part, tail=tail.copy(), head=head.copy(), purchases=purchases, price=price)
+        if flow is not None:
+            flow = Flow(_summed(part.tail, group[part.head], after.tail, after.head, flow.usage_flow), flow.parent_flow)
+        return replace(parts, subproblem=after, flow=flow)
+
+
+def _summed(
+    tail: NDArray[np.int32],
+    group: NDArray[np.int32],
+    merged_tail: NDArray[np.int32],
+    merged_head: NDArray[np.int32],
+    flow: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """The flow on merged arcs: that on all arcs (tail, group) of the same split to the same merged purchase."""
+    summed, place = np.zeros(merged_tail.size, dtype=np.int64), np.empty(merged_tail.size, dtype=np.int32)
+    _add_up(tail, group, merged_tail, merged_head, flow, place, summed)
+    return summed
+
+
+@njit(cache=True, nogil=True)
+def _add_up(tail, group, merged_tail, merged_head, flow, place, summed):  # type: ignore[no-untyped-def]
+    """`_summed` into zeros; `place` is room to work in, as long."""
+    first, k = 0, 0
+    while k < tail.shape[0]:
+        u, s = tail[k], first
+        while s < merged_tail.shape[0] and merged_tail[s] == u:
+            place[merged_head[s]] = s
+            s += 1
+        first = s
+        while k < tail.shape[0] and tail[k] == u:
+            summed[place[group[k]]] += flow[k]
+            k += 1
 
 
 def _between(amounts: NDArray[Any], first: NDArray[np.int64]) -> NDArray[Any]:

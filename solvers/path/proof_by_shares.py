@@ -41,7 +41,7 @@ from solvers.closures.tree_pass import LevelTrees
 from solvers.path.decomposition import PathPiece
 from solvers.path.level_shares import Amounts, LevelBlocks, LevelShares, Move, SharedArcs
 from solvers.path.params import PathParams
-from solvers.path.parts import Parts
+from solvers.path.part_sequence import Parts
 from solvers.price_sharing.run import advance, step_limit
 from solvers.price_sharing.shares import group_weights
 

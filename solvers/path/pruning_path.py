@@ -34,11 +34,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.nested_prunings import exact_costs
+from formulations.answers.nested_rows import pooled
 from formulations.answers.pruning_path import NEVER, PathCertificate, PathShares, PruningPath
 from formulations.answers.solution import Status
 from formulations.arguments import NotNegative, checked
@@ -46,13 +48,15 @@ from formulations.errors import CapacityOverflowError, SolverFailedError
 from formulations.instance.problem import Core, PruningProblem
 from formulations.instance.reduction import Groups
 from formulations.long_steps import Progress, interruption_as_error, timed_step
+from formulations.memory import memory_free
 from solvers.closures.cut import Ties
+from solvers.closures.subproblem import small_subproblem
 from solvers.closures.tree_pass import free_of_charge, without_prices
-from solvers.path.decomposition import PathDecomposition, PathPiece
-from solvers.path.large_parts import Division, Edge, largest_network, small_parts
+from solvers.path.decomposition import PathDecomposition, PathPiece, contradictions
+from solvers.path.large_parts import Division, Edge, SmallPart, small_parts
 from solvers.path.params import PathParams
 from solvers.path.part_files import PartFiles
-from solvers.path.parts import Leaving, Parts, contradictions, in_order
+from solvers.path.part_sequence import Parts
 from solvers.path.proof_by_shares import ProofByShares, flow_certificate, left_open
 from solvers.price_sharing.rows import problem_fingerprint
 
@@ -174,6 +178,38 @@ class CorePath:
 
 
 @dataclass(frozen=True, eq=False)
+class Leaving:
+    """Splits that go together, their gain and their cost."""
+
+    gain: Fraction
+    cost: Fraction
+    nodes: NDArray[np.int32]
+
+    @classmethod
+    def at(cls, ratio: Fraction, gain: Any, nodes: NDArray[np.int32]) -> Leaving:
+        """What goes at a breakpoint, which with the gain tells the cost; at the breakpoint 0 nothing is gained."""
+        return cls(Fraction(gain), Fraction(gain) / ratio, nodes) if ratio else cls(Fraction(0), Fraction(1), nodes)
+
+    @property
+    def ratio(self) -> Fraction:
+        """The breakpoint, in gains for one price."""
+        return self.gain / self.cost if self.gain else Fraction(0)
+
+    def joined(self, inside: Leaving) -> Leaving:
+        """With the next piece further inside."""
+        return Leaving(self.gain + inside.gain, self.cost + inside.cost, np.concatenate([self.nodes, inside.nodes]))
+
+
+def in_order(pieces: Sequence[Leaving]) -> list[Leaving]:
+    """Pieces that obey (3), out of pieces that are optimal up to a gap or a rounding: neighbours that do not are joined.
+
+    What is left are the prunings between the pieces that are the best of them at some lambda, the upper hull of their costs and
+    gains.
+    """
+    return pooled(pieces, lambda outer, inner: outer.gain * inner.cost > inner.gain * outer.cost, Leaving.joined)[0]
+
+
+@dataclass(frozen=True, eq=False)
 class _Found:
     """All that is between the largest and the smallest optimum of a path."""
 
@@ -206,7 +242,7 @@ def core_path(problem: Core, asked: PathOptions) -> CorePath:
     started = time.perf_counter()
     parts, pieces = Parts(problem), list[PathPiece]()
     outer, inner = without_prices(problem, asked.ties), free_of_charge(problem, asked.ties)
-    leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
+    nodes, leaving = np.flatnonzero(outer & ~inner).astype(np.int32), list[tuple[Fraction, NDArray[np.int32]]]()
     # the folder of what was found, if there is one
     files, then = None, "nothing was changed"
     if asked.checkpoint is not None:
@@ -219,7 +255,7 @@ def core_path(problem: Core, asked: PathOptions) -> CorePath:
         interruption_as_error("while computing the path", then),
         nullcontext() if files is None else files.opened(),
         ThreadPoolExecutor(1) as pool,
-        Progress("path", int((outer & ~inner).sum()), shown=asked.progress) as bar,
+        Progress("path", nodes.size, shown=asked.progress) as bar,
     ):
         # what is called on the way looks at the clock
         def advance(splits: int) -> None:
@@ -235,7 +271,10 @@ def core_path(problem: Core, asked: PathOptions) -> CorePath:
         work = PathDecomposition(parts, asked.ties, advance, asked.params)
         limit = None if asked.around is None else asked.around / problem.numbers.price_unit
         how = Division(problem, asked.ties, asked.gap, files, pool, asked.params, asked.cuts, limit, tick)
-        for part in small_parts(how, outer, inner, largest_network(asked.params)):
+        largest = largest_network(asked.params)
+        whole = small_subproblem(problem, nodes, None, largest)
+        nothing = np.zeros(problem.usage.n_purchases, dtype=bool)
+        for part in small_parts(how, outer, inner, largest) if whole is None else [SmallPart(whole, nothing)]:
             if isinstance(part, Edge):
                 leaving.append((part.ratio, part.nodes))
                 how.edges.append(part)
@@ -252,6 +291,12 @@ def core_path(problem: Core, asked: PathOptions) -> CorePath:
         leaves = in_order(leaves)
     found = _Found(parts, leaves, len(leaves) != before, pieces, inner, how, work.stats)
     return _of_whole_numbers(found, asked, started) if exact else _of_real_numbers(found, asked, started)
+
+
+def largest_network(params: PathParams) -> int:
+    """Usage arcs of a part that is cut as a network on this machine; the path is the same for any number, its certificate not."""
+    free = memory_free()
+    return params.largest_network if free is None else min(params.largest_network, free // (2 * params.network_bytes))
 
 
 def _of_whole_numbers(found: _Found, asked: PathOptions, started: float) -> CorePath:

@@ -31,8 +31,7 @@ from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.guess import guessed_parts
 from solvers.path.large_parts import Division, SmallPart, small_parts
 from solvers.path.params import PathParams
-from solvers.path.part_sequence import PartSequence
-from solvers.path.parts import Parts
+from solvers.path.part_sequence import Parts, PartSequence
 from solvers.price_sharing import loop
 from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.run import Run

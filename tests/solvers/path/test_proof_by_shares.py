@@ -17,13 +17,12 @@ from proofs_checks import check_path
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import UNLIMITED, Flow, shared_flow
 from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
-from solvers.path.decomposition import Networks, PathDecomposition, PathPiece
+from solvers.path.decomposition import Networks, PathDecomposition, PathPiece, contradictions
 from solvers.path.level_shares import LevelBlocks, LevelShares, SharedArcs
 from solvers.path.params import PathParams
-from solvers.path.part_sequence import PartSequence
-from solvers.path.parts import Leaving, Parts, _summed, contradictions, in_order
+from solvers.path.part_sequence import Parts, PartSequence, _summed
 from solvers.path.proof_by_shares import ProofByShares
-from solvers.path.pruning_path import pruning_path
+from solvers.path.pruning_path import Leaving, in_order, pruning_path
 from solvers.price_sharing.params import SharingParams
 from tests.instances import random_problem
 from tests.loops import looped
