@@ -87,9 +87,6 @@ class Edge:
     gap: Fraction = Fraction(0)
 
 
-STATS = ("large_parts", "parts_with_gap", "rounds", "seconds_of_rounds")
-
-
 @dataclass(frozen=True, eq=False)
 class Division:
     """How parts are divided, and what that took."""
@@ -110,7 +107,9 @@ class Division:
     # at most one: the scores that the last part's rounds ended with, from which the next part and the proof of the path start.
     scores: list[Scores] = field(default_factory=list)
     # large parts, their rounds, and the seconds of both, those of earlier runs included.
-    stats: dict[str, float] = field(default_factory=partial(dict.fromkeys, STATS, 0.0))
+    stats: dict[str, float] = field(
+        default_factory=partial(dict[str, float], large_parts=0.0, parts_with_gap=0.0, rounds=0.0, seconds_of_rounds=0.0)
+    )
 
     @property
     def negligible(self) -> Fraction:
