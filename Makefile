@@ -105,7 +105,7 @@ bench: $(VENV)/.dev
 	done
 	$(BIN)/python -m benchmarks.on_demand --prices
 	$(BIN)/python -m benchmarks.budgets --exact-seconds 0
-	$(BIN)/python -m benchmarks.growth --against rows trees depth features programs engines
+	$(BIN)/python -m benchmarks.growth --against rows trees programs engines
 	$(BIN)/python -m benchmarks.scale --data yahoo
 
 bench-quick: $(VENV)/.dev

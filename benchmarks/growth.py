@@ -1,14 +1,13 @@
-"""How engines grow: seconds and bytes against rows, trees, depth and features, and how far each engine gets on MiniBooNE.
+"""How engines grow: seconds and bytes against rows and trees, and how far each engine gets on MiniBooNE.
 
-    python -m benchmarks.growth --against rows       also: trees, depth, features, programs, engines; prints tables with slopes
+    python -m benchmarks.growth --against rows       also: trees, programs, engines; prints tables with slopes
     python -m benchmarks.growth --against rows trees --out F     also adds the figures to F/growth-rows.json, F/growth-trees.json
     python -m benchmarks.growth --against engines --sizes 100 300 --limit 30
-    python -m benchmarks.growth --show FOLDER [PICTURES]     the tables of FOLDER/growth-*.json, and their pictures in PICTURES
+    python -m benchmarks.growth --show FOLDER        the tables of FOLDER/growth-*.json
 
-Instances are seeded: `benchmarks.hepmass_like`, against features `benchmarks.yahoo_like` (its first features), against engines
-BP16's forest on MiniBooNE with so many cost rows. Each is solved at the lambda at which half of its unpruned cost is paid, found
-on its exact path: neither all nor nothing is kept. Against rows it is the lambda of 8,000 rows for all, for the objective is a
-mean over rows and the forest is the same.
+Instances are seeded: `benchmarks.hepmass_like`, against engines BP16's forest on MiniBooNE with so many cost rows. Each is solved
+at the lambda at which half of its unpruned cost is paid, found on its exact path: neither all nor nothing is kept. Against rows
+it is the lambda of 8,000 rows for all, for the objective is a mean over rows and the forest is the same.
 
 Every engine has a process of its own. It is *usable* at a size if it ended by itself within the limit, with a pruning; one that
 was not is not tried on larger instances, and one that holds a network or a matrix of all usage arcs on none of more than
@@ -39,7 +38,7 @@ from scipy.stats import linregress
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks import hepmass_like, yahoo_like
+from benchmarks import hepmass_like
 from benchmarks.instances import bp16, lam_at_share
 from benchmarks.measuring import command_line, markdown, write_text
 from formulations.programs.matrix import model_size
@@ -65,8 +64,7 @@ KEPT = ("solver", "status", "stopped", "usable", "seconds", "peak_memory_mb", "r
 """Columns of an answer that are kept, beside those of the instance; `nonzeros` of IP3 where the study has linear programs."""
 
 
-LEAST_POINTS = 3
-"""A line through fewer points says nothing."""
+LEAST_POINTS = 3  # a line through fewer points says nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,22 +92,6 @@ class Growth:
         found = [slope(own["size"], own[quantity], LEAST[quantity]) for own in usable.values()]
         return pd.DataFrame(found, columns=["slope", "se"], index=pd.Index(self.engines, name="solver"))
 
-    def reach(self) -> pd.DataFrame:
-        """The largest sizes at which each engine was usable and proved the optimum, the first at which it was not, and why."""
-        rows = []
-        for name in self.engines:
-            own = self.table[self.table["solver"] == name]
-            failed = own[~own["usable"]]
-            rows.append(
-                {
-                    "usable_to": own["size"][own["usable"]].max(),
-                    "proven_to": own["size"][own["usable"] & (own["status"] == "optimal")].max(),
-                    "stops_at": failed["size"].min(),
-                    "why": "" if failed.empty else _why(failed.iloc[0], self.time_limit),
-                }
-            )
-        return pd.DataFrame(rows, index=pd.Index(self.engines, name="solver"))
-
 
 def slope(x: pd.Series, y: pd.Series, least: float = 0.0) -> tuple[float, float]:
     """The slope b of (1) and its standard error, over points with x > 0, y > 0 and y >= `least`; NaN below three sizes."""
@@ -121,13 +103,6 @@ def slope(x: pd.Series, y: pd.Series, least: float = 0.0) -> tuple[float, float]
         return 0.0, 0.0
     line = linregress(a, b)
     return float(line.slope), float(line.stderr)
-
-
-def _why(row: pd.Series, time_limit: float) -> str:
-    """Why an engine was not usable."""
-    if row["status"] in ("refused", "crashed", "time limit"):
-        return str(row["status"])
-    return str(row["stopped"]) if row["stopped"] != "converged" else f"{row['seconds']:.3g} s of {time_limit:g}"
 
 
 def answers(
@@ -200,36 +175,30 @@ def _fit(found: float, error: float) -> str:
     return "" if pd.isna(found) else f"{found:.2f} ± {error:.2f}"
 
 
-LABELS = {"seconds": "seconds", "peak_memory_mb": "peak memory, MB"}
-
-
 def draw(growth: Growth, name: str, folder: Path) -> list[Path]:
-    """A picture of each quantity that was more than nothing (small runs may take no more memory)."""
+    """A picture of the seconds."""
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = [quantity for quantity in LEAST if (growth.table[quantity] > 0).any()]
-    return [file for quantity in drawn for file in save_picture(picture(growth, quantity), folder / f"{name}-{quantity}.svg")]
+    return save_picture(picture(growth), folder / f"{name}-seconds.svg")
 
 
-def picture(growth: Growth, quantity: str) -> Figure:
+def picture(growth: Growth) -> Figure:
     """A line an engine, its slope in the legend; a cross where it was not usable any more; dotted: slope 1, for the eye."""
     figure = Figure(figsize=(8.0, 4.8), layout="constrained")
-    ax, slopes = figure.add_subplot(), growth.slopes(quantity)["slope"]
+    ax, slopes = figure.add_subplot(), growth.slopes("seconds")["slope"]
     for k, name in enumerate(growth.engines):
         own = growth.table[growth.table["solver"] == name]
         fit = "" if np.isnan(slopes[name]) else f"   {slopes[name]:.2f}"
-        ax.plot(own["size"], own[quantity].astype(float), lw=1.5, ms=5.5, label=f"{name.rpartition(':')[2]}{fit}", **look(k))
+        ax.plot(own["size"], own["seconds"].astype(float), lw=1.5, ms=5.5, label=f"{name.rpartition(':')[2]}{fit}", **look(k))
         failed = own[~own["usable"]]
-        ax.plot(failed["size"], failed[quantity].astype(float), ls="", marker="x", ms=9, mew=2, color=look(k)["color"])
-    ax.set(
-        xscale="log", yscale="log", xlabel=growth.by, ylabel={"seconds": "seconds", "peak_memory_mb": "peak memory, MB"}[quantity]
-    )
+        ax.plot(failed["size"], failed["seconds"].astype(float), ls="", marker="x", ms=9, mew=2, color=look(k)["color"])
+    ax.set(xscale="log", yscale="log", xlabel=growth.by, ylabel="seconds")
     limits = ax.get_ylim()
     name = "price_sharing" if "price_sharing" in growth.engines else growth.engines[0]
-    reached = growth.table[(growth.table["solver"] == name) & (growth.table[quantity] > 0)].sort_values("size")
+    reached = growth.table[(growth.table["solver"] == name) & (growth.table["seconds"] > 0)].sort_values("size")
     if len(reached):
         sizes, last = np.array([growth.sizes[0], growth.sizes[-1]], dtype=float), reached.iloc[-1]
-        ax.plot(sizes, sizes * float(last[quantity]) / float(last["size"]), color="0.6", lw=1, ls=":", zorder=1)
-    if quantity == "seconds" and np.isfinite(growth.time_limit):
+        ax.plot(sizes, sizes * float(last["seconds"]) / float(last["size"]), color="0.6", lw=1, ls=":", zorder=1)
+    if np.isfinite(growth.time_limit):
         ax.axhline(growth.time_limit, color=GREY, lw=3, alpha=0.5, zorder=1, label=f"time limit, {growth.time_limit:g} s")
     ax.set_ylim(limits)
     ax.set_xticks(growth.sizes, [f"{size:,}" for size in growth.sizes])
@@ -239,12 +208,10 @@ def picture(growth: Growth, quantity: str) -> Figure:
     return figure
 
 
-def show(folder: Path, pictures: Path | None = None) -> None:
+def show(folder: Path) -> None:
     for file in sorted(folder.glob("growth-*.json")):
         growth = read(file)
         print(f"{file.stem}: {growth.machine}\n\n{table(growth)}\n")
-        if pictures is not None:
-            draw(growth, file.stem, pictures)
 
 
 highs_simplex = partial(linear_program, formulation="IP3", engine="highs", merge=False)
@@ -258,15 +225,11 @@ MOST_ARCS = 100_000_000  # usage arcs beyond which only price sharing is tried: 
 Make = Callable[[], pm.PruningProblem]
 
 
-def grown(
-    rows: int = 4_000, trees: int = 20, depth: int | None = 10, features: int = 28, n_train: int = 4_000, wide: bool = False
-) -> pm.PruningProblem:
-    """A forest on HEPMASS-like events, `wide`: on Yahoo-like documents with their prices, and other rows that pay."""
-    draw = yahoo_like.documents if wide else hepmass_like.events
-    X, y = draw(n_train, 0)
+def grown(rows: int = 4_000, trees: int = 20, depth: int = 10, n_train: int = 4_000) -> pm.PruningProblem:
+    """A forest on HEPMASS-like events, and other rows that pay."""
     forest = RandomForestClassifier(trees, criterion="entropy", max_depth=depth, max_features="sqrt", random_state=0)
-    prices = [float(c) for c in yahoo_like.prices()[:features]] if wide else 1.0
-    return pm.problem_from_forest(forest.fit(X[:, :features], y), draw(rows, 1)[0][:, :features], costs=prices)
+    forest.fit(*hepmass_like.events(n_train, 0))
+    return pm.problem_from_forest(forest, hepmass_like.events(rows, 1)[0], costs=1)
 
 
 _miniboone = cache(partial(bp16, "miniboone"))
@@ -292,8 +255,6 @@ class Study:
 STUDIES: dict[str, Study] = {
     "rows": Study("cost rows", {n: partial(grown, n) for n in (500 * 4**k for k in range(7))}, common=partial(grown, 8_000)),
     "trees": Study("trees", {t: partial(grown, trees=t) for t in (5, 10, 20, 40, 80, 160, 320)}),
-    "depth": Study("depth", {d: partial(grown, depth=d) for d in (2, 4, 6, 8, 10, 12, 16)}),
-    "features": Study("features", {f: partial(grown, features=f, wide=True) for f in (16, 32, 64, 128, 256, 512)}),
     "programs": Study("trees", {t: partial(grown, 200, t, 6) for t in (4, 8, 16, 32, 64, 128, 256)}, PROGRAMS, programs=True),
     "engines": Study("cost rows", {n: partial(miniboone, n) for n in (100, 300, 1_000, 3_000, 15_000)}, tuple(pm.SOLVERS)),
 }
@@ -352,10 +313,10 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, help="default: all of the study")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for each engine and instance")
     parser.add_argument("--out", type=Path, help="adds each size to the figures of this folder as it is done")
-    parser.add_argument("--show", nargs="+", type=Path, metavar="FOLDER", help="kept figures, and a folder for their pictures")
+    parser.add_argument("--show", type=Path, metavar="FOLDER", help="print the tables of kept figures")
     args = parser.parse_args()
     if args.show:
-        show(*args.show)
+        show(args.show)
         return
     for against in args.against:
         unknown = sorted(set(args.sizes or ()) - set(STUDIES[against].instances))
@@ -365,7 +326,7 @@ def main() -> None:
         file = None if args.out is None else args.out / f"growth-{against}.json"
         growth = study(against, args.engines, args.limit, sizes=args.sizes, keep=None if file is None else partial(kept, file))
         shown = growth if file is None else read(file)
-        print(f"{shown.machine}\n\n{table(shown)}\n\n{shown.reach().to_string()}\n", flush=True)
+        print(f"{shown.machine}\n\n{table(shown)}\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import joblib
 import numpy as np
@@ -19,7 +19,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from benchmarks.data.medical import PRICES, load_prices
 from benchmarks.measuring import apart
-from prunemodels.data_files import load_dataset, part_sizes
+from prunemodels.data_files import load_dataset
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Shares of the unpruned cost; for each a lambda is chosen at which the optimum costs about that."""
@@ -133,34 +133,12 @@ def real_instances(*, quick: bool = False) -> Iterator[Instance]:
         yield Instance(f"{name}, {'equal' if file is None else 'real'} prices", "UCI", problem)
 
 
-class Parts(NamedTuple):
-    """Rows and labels of a data set, and the numbers of the rows that train, pay and test."""
-
-    X: NDArray[np.float32]
-    y: NDArray[Any]
-    train: NDArray[np.int64]
-    cost: NDArray[np.int64]
-    test: NDArray[np.int64]
-
-    def forest(self, trees: int = 40, seed: int = 0) -> RandomForestClassifier:
-        """BP16's forest: entropy trees that try all features."""
-        forest = RandomForestClassifier(trees, criterion="entropy", max_features=None, n_jobs=-1, random_state=seed)
-        return forest.fit(self.X[self.train], self.y[self.train])
-
-
-def parts(name: str, seed: int = 0, rows: int | None = None) -> Parts:
-    """A data set in the papers' proportions, shuffled; with `rows` so many of it."""
-    data = load_dataset(name)
-    order = np.random.default_rng(seed).permutation(len(data.y))[:rows]
-    n_train, n_cost, n_test = part_sizes(data.name if rows is None else "part", len(order))
-    train, cost, test = np.split(order, [n_train, n_train + n_cost])
-    return Parts(np.asarray(data.X, dtype=np.float32), data.y, train, cost, test[:n_test])
-
-
 def train(name: str, seed: int, file: Path) -> None:
-    """Grow BP16's forest, and save it with the rows of the cost sample."""
-    data = parts(name, seed)
-    joblib.dump((data.forest(seed=seed), data.X[data.cost]), file)
+    """Grow BP16's forest, of entropy trees that try all features, and save it with the rows of the cost sample."""
+    data = load_dataset(name)
+    X, (rows, cost, _) = np.asarray(data.X, dtype=np.float32), data.parts(seed)
+    forest = RandomForestClassifier(40, criterion="entropy", max_features=None, n_jobs=-1, random_state=seed)
+    joblib.dump((forest.fit(X[rows], data.y[rows]), X[cost]), file)
 
 
 def bp16(name: str) -> tuple[RandomForestClassifier, NDArray[np.float32]]:

@@ -20,7 +20,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.data.medical import PRICES, load_prices
-from benchmarks.instances import parts
+from benchmarks.instances import bp16
 from benchmarks.measuring import command_line, line, markdown
 from prunemodels.comparison.processes import machine
 from prunemodels.data_files import load_dataset
@@ -52,9 +52,10 @@ def costs_of(forest: Any, X: Any, y: NDArray[Any], costs: Any) -> list[tuple[OnD
 
 def uniform(name: str, most: int) -> None:
     """Print a line for each budget."""
-    data = parts(name)
-    forest, X, cost, test = data.forest(), data.X, data.cost, data.test[:most]
-    path = pm.pruning_path(pm.problem_from_forest(forest, X[cost], costs=1.0), certificate=False)
+    forest, X_cost = bp16(name)
+    data = load_dataset(name)
+    X, test = np.asarray(data.X, dtype=np.float32), data.parts(0)[2][:most]
+    path = pm.pruning_path(pm.problem_from_forest(forest, X_cost, costs=1.0), certificate=False)
     for budget in BUDGETS[name]:
         model = forest if budget is None else pm.apply_pruning(path.at_cost(budget), forest)
         serve(model, X[test[:100]], 1, early_stopping=True)  # compiles

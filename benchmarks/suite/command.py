@@ -2,7 +2,7 @@
 
     python -m benchmarks                        all studies on real data; an hour or more
     python -m benchmarks --quick                the same on data that scikit-learn ships, in seconds; saves nothing without --out
-    python -m benchmarks --only cuts lp-pdlp    some of them: a name, or the part of a name before the dash
+    python -m benchmarks --only cuts path-miniboone    some of them: a name, or the part of a name before the dash
     python -m benchmarks --compare FOLDER       the results in --out against those in FOLDER; status 1 if something is slower
     python -m benchmarks --show                 print existing results, run nothing
     python -m benchmarks --list                 the studies
@@ -29,7 +29,7 @@ from benchmarks.instances import train
 from benchmarks.measuring import apart
 from benchmarks.suite import tables
 from benchmarks.suite.exact import measure_checks, measure_cuts, measure_hard, measure_path, measure_sizes
-from benchmarks.suite.programs import DECOMPOSED, measure_dantzig_wolfe, measure_linear_programs, measure_primal_dual
+from benchmarks.suite.programs import DECOMPOSED, measure_dantzig_wolfe, measure_primal_dual
 from benchmarks.suite.results import BUSY, ROOT, Origin, Result, origin, read_folder, read_result, write_result
 from benchmarks.suite.study import FORESTS, Setting, Study, forest_file
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
@@ -51,8 +51,6 @@ _ALL = (
         for name, (title, measure) in ON_FORESTS.items()
         for forest, data in (("miniboone", "miniboone"), ("covertype", "covtype426k"))
     ),
-    Study("lp-highs", "HiGHS on IP3 and on the closure form", partial(measure_linear_programs, "highs"), ("miniboone",)),
-    Study("lp-pdlp", "PDLP on IP3 and on the closure form", partial(measure_linear_programs, "pdlp"), ("miniboone",)),
     Study("decomposition-primal-dual", "Algorithm 1 of BP16", measure_primal_dual, ("miniboone",)),
     Study(
         "decomposition-dantzig-wolfe",

@@ -1,4 +1,4 @@
-"""Linear programs by general solvers at sizes that they solve in time, BP16's Algorithm 1, and Dantzig-Wolfe decomposition."""
+"""BP16's Algorithm 1, and Dantzig-Wolfe decomposition."""
 
 from __future__ import annotations
 
@@ -11,59 +11,13 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks.instances import middles
 from benchmarks.measuring import warm_up
 from benchmarks.suite.study import Figure, Found, Lam, Row, Setting, alternate, instance, lambdas
-from formulations.instance.papers import two_trees
 from prunemodels.data_files import load_dataset
 from solvers import dantzig_wolfe, min_cut, price_sharing, primal_dual
 from solvers.column_generation import BUNDLE, PLAIN
 
-ROWS = (100, 300, 1000)  # cost rows on which general solvers are tried; the forest is the same
-LIMIT = 60.0  # seconds after which such a solver is stopped; it is then not tried on more rows
-CLOSE = 1e-5  # relative gap up to which an answer counts as the optimum, first-order methods included
-EXACT = ("min_cut", "price_sharing")
-
-
-def measure_linear_programs(solver: str, setting: Setting) -> Found:
-    """Rows: `min_cut` and `price_sharing` against `solver` (highs, pdlp), building and proving included."""
-    rows: list[Row] = []
-    figures: list[Figure] = []
-    warm_up()
-    remaining = [f"{solver}_{form}" for form in ("ip3", "closure")]
-    for engine in (*EXACT, *remaining):
-        pm.SOLVERS[engine](two_trees(), 0.1)
-    for n in (20, 40) if setting.quick else ROWS:
-        name, problem = instance("miniboone", setting, n)
-        lam = middles(pm.pruning_path(problem, certificate=False), (0.5,))[0]
-        figures.append(Figure(name, "usage arcs", problem.n_usage_arcs))
-        for engine in tuple(remaining):
-            found, gap = against(engine, name, problem, lam, setting)
-            rows += found
-            figures.append(Figure(name, f"relative gap of {engine}", gap))
-            if not found:
-                remaining.remove(engine)
-    return rows, figures
-
-
-def against(engine: str, name: str, problem: pm.PruningProblem, lam: Lam, setting: Setting) -> tuple[list[Row], float | None]:
-    """Rows for one engine and its relative gap; no rows and None if it does not finish."""
-    exact: dict[str, Any] = {ours: partial(pm.SOLVERS[ours], problem, lam) for ours in EXACT}
-    optimum = [work() for work in exact.values()][0]  # noqa: RUF015 (all of them warm up)
-    works = exact | {engine: partial(pm.SOLVERS[engine], problem, lam, time_limit=LIMIT)}
-    # one run of some seconds suffices, since the others take milliseconds
-    found = alternate(works, repeats=setting.repeats, limit=setting.limit / 6)
-    answer = found.answer[engine]
-    if answer.stopped is not pm.engines.StopReason.CONVERGED or not answer.relative_gap <= CLOSE:
-        return [], None
-    gain = pm.Pruning.all_roots(problem).error - optimum.value
-    if abs(answer.value - optimum.value) > CLOSE * gain:
-        raise pm.errors.SolverFailedError(
-            f"{name}: {engine} ends with the value {answer.value!r}, min_cut with {optimum.value!r}; one of them is wrong"
-        )
-    return [found.row(name, ours, engine) for ours in EXACT], answer.relative_gap
-
-
+LIMIT = 120.0  # seconds that Algorithm 1 has at most
 COMMON = 1e-3  # relative gap to which Algorithm 1 and price sharing are both run
 AFTER = (100, 300)  # iterations after which gaps of Algorithm 1 are told
 
@@ -84,7 +38,7 @@ def measure_primal_dual(setting: Setting) -> Found:
         where = f"{name}, {label}"
         works: dict[str, Any] = {
             "price_sharing": partial(price_sharing, problem, lam, gap=COMMON),
-            "primal_dual": partial(primal_dual, problem, lam, gap=COMMON, time_limit=2 * LIMIT),
+            "primal_dual": partial(primal_dual, problem, lam, gap=COMMON, time_limit=LIMIT),
         }
         found = alternate(works, repeats=setting.repeats, limit=setting.limit)
         if max(answer.relative_gap for answer in found.answer.values()) <= COMMON:

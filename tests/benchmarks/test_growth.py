@@ -63,12 +63,6 @@ def test_a_study_measures_every_engine_at_every_size(measured: Growth) -> None:
         assert 0 < price_sharing(problem, lam).pruning.cost <= pruning_path(problem).cost[0] / 2  # type: ignore[arg-type, union-attr]
 
 
-def test_wide_instances_have_prices() -> None:
-    """Yahoo-like documents with their first features cost what these cost."""
-    problem = growth.grown(30, trees=2, depth=3, features=16, n_train=100, wide=True)
-    assert problem.costs.price.tolist() == yahoo_like.prices()[:16].tolist()
-
-
 def test_only_price_sharing_is_tried_where_a_network_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond `MOST_ARCS` nobody else is; without it nothing is left to measure. All take the common lambda."""
     study = replace(STUDY, engines=("price_sharing", "min_cut"), programs=False, common=TINY[100])
@@ -148,7 +142,7 @@ def test_tables_have_slopes_and_brackets() -> None:
 
 def test_the_picture_is_the_table() -> None:
     """A line an engine, its slope, a cross where it stopped, the limit, and slope 1 through the last point of price sharing."""
-    (ax,) = growth.picture(by_hand(), "seconds").axes
+    (ax,) = growth.picture(by_hand()).axes
     points = {str(line.get_label()): np.asarray(line.get_xydata()).tolist() for line in ax.get_lines()}
     assert points["price_sharing   1.00"] == points["mine"] == [[100, 1.0], [200, 2.0], [400, 4.0]]
     others = [points[name] for name in points if name.startswith("_")]
@@ -164,25 +158,6 @@ def test_slope_and_standard_error_by_hand() -> None:
     # two points, one size, and figures below the least say nothing
     for x, y, least in ((size[:2], seconds[:2], 0.0), (pd.Series([7, 7, 7]), seconds, 0.0), (size, seconds, 5.0)):
         assert np.isnan(growth.slope(x, y, least)).all()
-
-
-def test_reach_tells_where_each_engine_stops_and_why() -> None:
-    """Largest sizes usable and proven, the first that was not usable, and the reason in the table's words."""
-    told = {
-        "late": [("optimal", "converged", 1.0), ("optimal", "converged", 2.0), ("optimal", "converged", 12.5)],
-        "bounded": [("optimal", "converged", 1.0), ("feasible", "converged", 2.0), ("optimal", "time limit", 3.0)],
-        "refused": [("refused", "", math.nan)],
-    }
-    rows = [
-        {"solver": name, "size": k + 1, "status": status, "stopped": stopped, "seconds": s, "usable": k < 2 and s == s}
-        for name, answers in told.items()
-        for k, (status, stopped, s) in enumerate(answers)
-    ]
-    reach = Growth(pd.DataFrame(rows), "rows", 10.0, "a machine").reach()
-    assert reach["why"].to_dict() == {"late": "12.5 s of 10", "bounded": "time limit", "refused": "refused"}
-    assert reach.loc["late", ["usable_to", "proven_to", "stops_at"]].tolist() == [2, 2, 3]
-    assert reach.loc["bounded", ["usable_to", "proven_to", "stops_at"]].tolist() == [2, 1, 3]
-    assert reach.loc["refused", ["usable_to", "proven_to"]].isna().all()
 
 
 @pytest.mark.parametrize(

@@ -254,9 +254,9 @@ def test_tables_tell_ratios_and_figures() -> None:
 def test_studies_are_chosen_by_name_or_kind() -> None:
     """All by default; an unknown name lists the known ones."""
     assert [study.name for study in command.chosen(None)] == list(command.STUDIES)
-    assert [study.name for study in command.chosen(["lp", "lp-pdlp", "cuts-covertype"])] == [
-        "lp-highs",
-        "lp-pdlp",
+    assert [study.name for study in command.chosen(["path", "path-covertype", "cuts-covertype"])] == [
+        "path-miniboone",
+        "path-covertype",
         "cuts-covertype",
     ]
     with pytest.raises(InvalidInputError, match="no study 'cut'; there are cuts-miniboone, "):
