@@ -19,15 +19,15 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 import prunemodels as pm
 from benchmarks.fuzzing import answers
 from benchmarks.fuzzing.answers import Enumerated, Judge, keeps, sentences, wrong_bounded
-from formulations import PruningProblem
 from formulations.answers.limited_solution import LimitedSolution
 from formulations.instance.limit import Limit
 from solvers.within import solve_limits
+from tests.instances import with_usage
+from tests.solvers.within.limits.cases import mean, prices, slow_uses
 
 MOST_LIMITS = 4
 
@@ -107,54 +107,18 @@ def _at_most(uses: Uses, k: int, rng: np.random.Generator) -> float | Fraction:
 
 def _uses(instance: Enumerated, limit: Limit) -> Uses:
     """What each pruning uses of a limit, by hand."""
-    problem = instance.problem
+    problem, costs = instance.problem, instance.problem.costs
     if limit.of in ("splits", "leaves"):
         return [Fraction(int(kept.sum()) + (problem.ensemble.n_trees if limit.of == "leaves" else 0)) for kept in instance.kept]
     if limit.of == "items":
-        priced = [m for m, price in enumerate(problem.costs.prices) if price > 0]
-        return [Fraction(len(_needed(problem, kept) & set(priced))) for kept in instance.kept]
-    if isinstance(limit.of, str):
-        shared = limit.of in problem.costs.names
-        amounts = [Fraction(int(name == limit.of)) for name in problem.costs.names] if shared else list(problem.costs.prices)
-    else:
-        shared, amounts = False, [Fraction(limit.of.get(name, 0)) for name in problem.costs.names]
-    rows = problem.usage.rows if limit.rows is None else limit.rows
-    place = {int(row): i for i, row in enumerate(problem.usage.rows)}
-    weight = [Fraction(repr(float(problem.usage.weights[place[int(r)]]))) for r in rows]
-    found = []
-    for kept in instance.kept:
-        used = _row_uses(problem, kept, rows, amounts, evaluated=limit.of == "cost", everybody=not shared)
-        mean = sum((w * u for w, u in zip(weight, used, strict=True)), Fraction(0)) / sum(weight, Fraction(0))
-        found.append(max(used) if limit.each else mean)
-    return found
-
-
-def _needed(problem: PruningProblem, kept: NDArray[np.bool_]) -> set[int]:
-    """The items that anybody may ask for."""
-    return {m for h in np.flatnonzero(kept) for m in problem.costs.needs[int(problem.ensemble.feature[h])]}
-
-
-def _row_uses(
-    problem: PruningProblem,
-    kept: NDArray[np.bool_],
-    rows: NDArray[np.int64],
-    amounts: list[Fraction],
-    *,
-    evaluated: bool,
-    everybody: bool,
-) -> Uses:
-    """What each row uses, walked down every tree; with `everybody` items paid once count for every row if anybody needs them."""
-    ensemble, costs = problem.ensemble, problem.costs
-    X = np.asarray(problem.X, dtype=np.float32)
-    for_all = {m for m in _needed(problem, kept) if costs.paid_once[m]} if everybody else set()
-    found = []
-    for row in rows:
-        items, used = set(for_all), Fraction(0)
-        for h in ensemble.roots.tolist():
-            while kept[h]:
-                f = int(ensemble.feature[h])
-                items |= set(costs.needs[f])
-                used += problem.usage.evaluation[f] if evaluated else 0
-                h = int(ensemble.left[h] if X[row, f] <= ensemble.threshold[h] else ensemble.right[h])
-        found.append(used + sum((amounts[m] for m in items), Fraction(0)))
-    return found
+        needs = [{m for m in items if costs.prices[m] > 0} for items in costs.needs]
+        return [Fraction(len(set().union(*(needs[f] for f in problem.ensemble.feature[kept])))) for kept in instance.kept]
+    amounts = prices(problem) if limit.of == "cost" else {}
+    if limit.of in costs.names:  # the share of the rows that ask for the item, also if it is paid once for all
+        amounts = {str(limit.of): Fraction(1)}
+        problem = with_usage(problem, costs=replace(costs, once=None))
+    elif not isinstance(limit.of, str):
+        amounts = {name: Fraction(amount) for name, amount in limit.of.items()}
+    members = np.arange(problem.usage.n_rows) if limit.rows is None else np.flatnonzero(np.isin(problem.usage.rows, limit.rows))
+    used = [slow_uses(problem, kept, amounts, evaluated=limit.of == "cost") for kept in instance.kept]
+    return [max(of_rows[i] for i in members) if limit.each else mean(problem, of_rows, members) for of_rows in used]
