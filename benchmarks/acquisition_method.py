@@ -28,20 +28,6 @@ class AcquisitionMethod:
     Arrays come back as arrays, torch's tensors as tensors of the same device.
 
     What a feature shares with acquired ones is paid, and costs nothing more. A hard budget is a `max_cost`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from prunemodels.example import X_test, costs, forest
-    >>> method = AcquisitionMethod(forest, costs, early_stopping=True)
-    >>> X = X_test.to_numpy()[:3]
-    >>> known = np.zeros(X.shape, dtype=bool)
-    >>> while (actions := method.act(X * known, known)).any():
-    ...     rows = np.flatnonzero(actions)
-    ...     known[rows, actions[rows, 0] - 1] = True
-    ...
-    >>> known.sum(axis=1), method.predict(X * known, known).argmax(axis=1)
-    (array([5, 4, 4]), array([0, 1, 1]))
     """
 
     def __init__(self, model: Any, costs: Any = None, **options: Any) -> None:

@@ -2,7 +2,6 @@
 
     python -m benchmarks.cluster                      400,000 rows on two workers
     python -m benchmarks.cluster --rows 20000         fewer
-    ... --forests FOLDER                              reads the grown forest from there, or saves it there
 
 Forest and rows are those of `benchmarks.scale --data hepmass`: 40 trees, 225,352 splits. A round without data is a call of each
 worker that does nothing; its seconds are what Ray takes, the least of many. The run goes to a certified gap of 1e-4. There was no
@@ -98,14 +97,10 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--repeats", type=int, default=400, help="rounds without data")
-    parser.add_argument("--forests", type=Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        shape = scale.SHAPES["hepmass"]
-        file = (args.forests or Path(folder)) / scale.forest_file("hepmass", shape)
-        if not file.exists():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            apart(scale.grow, shape, file)
+        file = Path(folder) / "forest.joblib"
+        apart(scale.grow, scale.SHAPES["hepmass"], file)
         forest = joblib.load(file)
     ray = ray_package()
     connect(ray, "local")

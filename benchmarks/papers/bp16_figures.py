@@ -116,7 +116,7 @@ def _label(method: str) -> str:
     return method.split(" (")[1].rstrip(")")
 
 
-SHARED: dict[str, Any] = {"protocol": "bp16", "version": 2, "repeats": 1, "run": run_curve, "why": SUBSETS}
+SHARED: dict[str, Any] = {"protocol": "bp16", "version": 2, "run": run_curve, "why": SUBSETS}
 BOTH = ("miniboone", "covtype_two")
 
 

@@ -159,7 +159,6 @@ EXPERIMENT = Experiment(
     title="which features how many trees use before and after pruning; averaging against majority vote",
     takes="about 2 min; --full about 15 min",
     data=("miniboone", "covtype_two"),
-    repeats=1,
     units=units,
     run=run,
     present=present,

@@ -166,7 +166,6 @@ EXPERIMENT = Experiment(
     title="max-cost of GreedyTree over the optimal tree's, on instances whose optimum is found by enumeration",
     takes="30 s on one core; full 2 min",
     data=("binary",),
-    repeats=1,
     units=units,
     run=run,
     present=present,

@@ -67,7 +67,6 @@ EXPERIMENT = curve_experiment(
     title="error against features used: BudgetRF over alpha, CSTC, GreedyMiser, and BudgetRF pruned",
     takes="about 20 min on one core; full: about 8 h",
     data=("miniboone", "covtype_two"),
-    repeats=1,
     run=run_curve,
     why=SUBSETS,
 )

@@ -107,7 +107,6 @@ EXPERIMENT = Experiment(
     title="features used and test error of random forests and of BudgetRF, by number of trees",
     takes="90 s on one core; full 15 min",
     data=("miniboone", "covtype_two"),
-    repeats=1,
     units=units,
     run=run,
     present=present,

@@ -103,7 +103,7 @@ def claims_b(_: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]:
     ]
 
 
-SHARED: dict[str, Any] = {"protocol": "cegb17", "data": ("miniboone",), "repeats": 1, "full_repeats": 5, "run": run, "why": WHY}
+SHARED: dict[str, Any] = {"protocol": "cegb17", "data": ("miniboone",), "full_repeats": 5, "run": run, "why": WHY}
 
 EXPERIMENTS = (
     curve_experiment(

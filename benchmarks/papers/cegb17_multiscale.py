@@ -133,11 +133,6 @@ def overlaps(fly: NDArray[np.int32], found: NDArray[np.bool_]) -> NDArray[np.flo
     """For each fly the Jaccard index with the connected region that covers over half of it, or 0: SEG's terms.
 
     SEG (Maska et al. 2014), the mean of these over all flies of all frames, does not count regions that are no fly.
-
-    Parameters
-    ----------
-    fly, found
-        side x side: the true flies, and the pixels taken for fly.
     """
     region, n = ndimage.label(found)
     flies = np.unique(fly[fly > 0])
@@ -288,7 +283,6 @@ EXPERIMENT = curve_experiment(
     title="flies on images of four resolutions: evaluation cost against SEG",
     takes="1 min on one core; full: hours, not measured",
     data=("flies",),
-    repeats=1,
     full_repeats=5,
     run=run,
     why="the paper's frames are not public: ours are made up, and smaller in the short version",

@@ -109,11 +109,11 @@ class Experiment:
     title: str
     takes: str  # time of the short version and of the full one, one process on a free machine, for the list of experiments
     data: tuple[str, ...]
-    repeats: int
     units: Callable[[Scope], Sequence[Unit]]  # the work of a scope, in the order in which it is done
     run: Callable[[Unit], Sequence[Row]]  # does one unit. What it needs beyond the frame (a learner, a library) it imports itself
     # tables and figures of the rows of a scope; columns: those of `Unit`, its setting's, the rows' own, ``seconds``.
     present: Callable[[pd.DataFrame], Presentation]
+    repeats: int = 1
     full_repeats: int = 10
     compare: Callable[[pd.DataFrame], Sequence[Comparison]] = lambda _: ()  # published figures beside ours, from the same rows
     # the rows of a unit that the repository keeps, from all of them and the name of the data set.

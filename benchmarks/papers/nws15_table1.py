@@ -322,7 +322,6 @@ EXPERIMENT = Experiment(
     title="forests unpruned, pruned together and tree by tree, and the authors' Algorithm 1 on them",
     takes="about 8 min; --full about 2 h",
     data=("sonar", "heart_statlog", "covtype_two", "miniboone"),
-    repeats=1,
     units=units,
     run=run,
     present=present,

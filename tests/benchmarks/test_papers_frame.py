@@ -58,8 +58,8 @@ class Counter:
 
     def experiment(self) -> Experiment:
         return Experiment(
-            "counting", "nws15", "NIL00, Table 0", "counts", "no time", ("x",), 2, self.units, self.run, self.present,
-            full_repeats=3, compare=self.compare, why="because",
+            "counting", "nws15", "NIL00, Table 0", "counts", "no time", ("x",), self.units, self.run, self.present,
+            repeats=2, full_repeats=3, compare=self.compare, why="because",
         )  # fmt: skip
 
 
