@@ -37,9 +37,6 @@ from formulations.errors import InvalidInputError
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
-LONGEST = 60
-"""Characters of a value that a message shows."""
-
 MOST_DECIMALS = 400
 """Largest power of ten of a `Decimal` that becomes a fraction: one of 10^9 digits would fill the memory."""
 
@@ -254,7 +251,7 @@ def shown(value: Any) -> str:
             text = repr(value)
         except ValueError:  # an integer of more digits than Python writes out
             return "a number of very many digits"
-        return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+        return text if len(text) <= 60 else f"{text[:57]}..."
     if isinstance(value, type):
         return f"the class {value.__name__}"
     return _article(type(value).__name__)

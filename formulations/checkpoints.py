@@ -28,9 +28,6 @@ from numpy.typing import NDArray
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.stored_arrays import read_arrays, stored_json
 
-LONGEST_NAME = 255
-"""Bytes of a file's name on nearly all file systems."""
-
 
 def hidden_name(place: Path, kind: str) -> Path:
     """The hidden file of a kind beside a place, with the same ending: ``.path.partial.csv`` for ``path.csv``.
@@ -38,9 +35,10 @@ def hidden_name(place: Path, kind: str) -> Path:
     Where this name would be too long, a hash stands for ``path``.
     """
     name = f".{place.stem}.{kind}{place.suffix}"
-    if len(os.fsencode(name)) > LONGEST_NAME:
+    most = 255  # bytes of a name on nearly all file systems
+    if len(os.fsencode(name)) > most:
         short = hashlib.sha256(os.fsencode(place.name)).hexdigest()[:32]
-        name = f".{short}.{kind}{place.suffix if len(os.fsencode(place.suffix)) < LONGEST_NAME // 2 else ''}"
+        name = f".{short}.{kind}{place.suffix if len(os.fsencode(place.suffix)) < most // 2 else ''}"
     return place.with_name(name)
 
 

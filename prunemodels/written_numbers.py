@@ -45,9 +45,6 @@ MISSING = frozenset({"", *_WORDS.replace("\n", "").split("|"), *(word.casefold()
 TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
 """What pandas takes for truth values."""
 
-MOSTLY = 0.5
-"""A column of words is told if more of its cells than this share are numbers, perhaps with a unit behind them."""
-
 FEWEST_NUMBERS = 10
 """So many distinct numbers, among words or with letters behind them, may be codes: 1a, 2a."""
 
@@ -427,13 +424,13 @@ def _words_told(name: str, column: _Column, first: int) -> str:
     measured = [_MEASURED.fullmatch(cell.strip()) if isinstance(cell, str) else None for cell in column.cells]
     units = [found is not None and written(found[1]) is not None for found in measured]
     dates = [isinstance(cell, str) and _DATE.fullmatch(cell.strip()) is not None for cell in column.cells]
-    least = MOSTLY * int((column.codes >= 0).sum())
+    half = 0.5 * int((column.codes >= 0).sum())
     for chosen, kind, why in (
         (plain, "numbers", "empty such cells if they stand for missing values"),
         (units, "numbers", "write the numbers alone, all in one unit, if they are to be compared"),
         (dates, "dates", "write dates as 2024-12-31 if they are to be compared"),
     ):
-        if sum(chosen) <= FEWEST_NUMBERS or column.count(chosen) <= least:
+        if sum(chosen) <= FEWEST_NUMBERS or column.count(chosen) <= half:
             continue
         other = next(k for k, number in enumerate(chosen) if number == (chosen is not plain) and not column.missing[k])
         row, cell = int(np.argmax(column.codes == other)), str(column.cells[other])

@@ -29,9 +29,6 @@ from formulations.errors import SolverFailedError
 GRACE_SECONDS, GRACE_SHARE = 1.0, 0.1
 """A process is killed so many seconds after its time limit, and this share of the limit: what it has found arrives until then."""
 
-POLL_SECONDS = 0.01
-"""Seconds between two looks at a running process."""
-
 _stays_here: ContextVar[bool] = ContextVar("_stays_here", default=False)
 
 
@@ -159,7 +156,7 @@ def _ends_before(process: subprocess.Popen[bytes], deadline: float) -> bool:
     while process.poll() is None:
         if time.time() > deadline:
             return False
-        time.sleep(POLL_SECONDS)
+        time.sleep(0.01)
     return True
 
 

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 SHOWN_ROWS = 12
 """Most rows of a path that its card shows."""
 
-LITTLE = 0.5
-"""`at_cost` warns where less than this share of the budget is spent."""
-
 
 class NestedPrunings(NestedRows, Shown):
     """Rows of prunings, the largest first. Iterating gives the prunings, ``rows[k]`` that of row k; costs never rise with k.
@@ -148,7 +145,7 @@ class NestedPrunings(NestedRows, Shown):
     @checked
     def spends_little(self, row: int, budget: float) -> bool:
         """Whether a row spends less than half of a budget, although a dearer row exists."""
-        return bool(self.cost[row] < LITTLE * float(budget) and (self.cost > float(budget)).any())
+        return bool(self.cost[row] < 0.5 * float(budget) and (self.cost > float(budget)).any())
 
     def _warn_if_little(self, row: int, budget: float) -> None:
         """Warn where a row spends little of a budget, with both neighbours and the remedy."""

@@ -42,9 +42,6 @@ class Status(StrEnum):
 ROUNDING = 1e-9
 """OPTIMAL may leave open what rounding can hide: at most this share of the answer's own value."""
 
-FLOAT_ROUNDING = 1e-12
-"""What floating point may hide of a stated value and bound, as a share of the largest error of a pruning."""
-
 
 def status_of(gap: float, value: float, largest: float) -> Status:
     """OPTIMAL where no more is open than rounding can hide: the one rule of all engines, for a lambda, a budget and limits.
@@ -62,8 +59,8 @@ def status_of(gap: float, value: float, largest: float) -> Status:
 
 
 def float_rounding(largest: float) -> float:
-    """What floats hide of a difference of numbers up to that size."""
-    return max(FLOAT_ROUNDING * largest, sys.float_info.min)
+    """What floats may hide of a difference of numbers up to that size, such as a stated value and bound."""
+    return max(1e-12 * largest, sys.float_info.min)
 
 
 def open_share(problem: PruningProblem, gap: float, bound: float) -> float:

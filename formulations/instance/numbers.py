@@ -34,6 +34,9 @@ from formulations.instance.node_errors import NodeErrors
 from formulations.instance.routing import Routing
 from formulations.instance.usage import ForestUsage
 
+INT64_SAFE = 2**62
+"""No sum in integers of 64 bits may reach this, ours or those of OR-Tools."""
+
 PRODUCT_BITS = 61
 """Largest number of bits of a sum of gains times a sum of prices.
 

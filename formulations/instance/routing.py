@@ -159,10 +159,6 @@ def n_examples(X: Any) -> int:
         raise InvalidInputError(f"X is {X!r}; give a table with one row an example") from None
 
 
-ROUTED_BYTES = 6
-"""Bytes for each row and tree: the rows by leaf, and again in blocks of rows."""
-
-
 def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:
     """Send every row through every tree.
 
@@ -178,7 +174,8 @@ def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:
     Routing
         the rows of each tree sorted by leaf.
     """
-    size = too_large(ROUTED_BYTES * ensemble.n_trees * rows.shape[0])
+    # 6 bytes for each row and tree: the rows by leaf, and again in blocks of rows
+    size = too_large(6 * ensemble.n_trees * rows.shape[0])
     if size is not None:
         raise InvalidInputError(
             f"X has {rows.shape[0]:,} rows, and where they go in {ensemble.n_trees:,} trees {size}; give fewer: the mean cost of "

@@ -47,13 +47,11 @@ from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.instance.limit import Limit, Meter, budget_limit, first_alike, limit_of_mean_cost, members_of, meter_of
-from formulations.instance.numbers import Numbers, common_unit
+from formulations.instance.numbers import INT64_SAFE, Numbers, common_unit
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage_arcs import charges_of
 from formulations.programs.linear_program import Block, LinearProgram, Names, PurchaseColumns, usage_columns
 from formulations.programs.matrix import closure_matrix
-
-INT64_SAFE = 2**62
 
 
 @dataclass(frozen=True, eq=False)

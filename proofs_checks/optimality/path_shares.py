@@ -28,7 +28,6 @@ from proofs_checks.optimality.recount import Recount, Refuted
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-150, 1e150
 """Sums of weights, and rates of prices below 2^62, stay floats."""
 
-MARGIN = 1.0 - 2.0**-30
 MOST_BITS = 62
 
 Exact = int | Fraction
@@ -71,7 +70,7 @@ class Shares:
         weights = np.zeros(prices.size)
         for split, place in self._paying(item, at):
             np.add.at(weights, place, self._weight[split])
-        rate = np.divide(prices, weights, out=np.zeros_like(weights), where=weights > 0.0) * MARGIN
+        rate = np.divide(prices, weights, out=np.zeros_like(weights), where=weights > 0.0) * (1.0 - 2.0**-30)
         # the shares of all users but the last
         mine, left_over = self._recount.by_item(item), prices.copy()
         moved = self._moves.of_purchases(mine)

@@ -31,9 +31,6 @@ from formulations.instance.usage import Usage
 KINDS = ("zero_one", "misclassification_costs", "squared_error", "absolute_error", "poisson")
 """The losses by their numbers in compiled code; see `TreeLoss`."""
 
-NEARLY_TIED = 1e-9
-"""If the running sums of two classes differ by less than this times the number of trees, they are summed afresh, tree by tree."""
-
 
 class Ballot(NamedTuple):
     """The votes on each row at a position."""
@@ -244,11 +241,11 @@ def _loss(i, ballot, truth, how):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _settled(i, ballot, n_trees):  # type: ignore[no-untyped-def]
-    """The class of most votes; sums that nearly tie are summed afresh."""
+    """The class of most votes; sums that differ by less than a billionth of the number of trees are summed afresh."""
     total = ballot.total
     best = _largest(i, total, n_trees)
     for c in range(total.shape[1]):
-        if c != best and total[i, best] - total[i, c] < NEARLY_TIED * n_trees:
+        if c != best and total[i, best] - total[i, c] < 1e-9 * n_trees:
             _sum_votes(i, ballot)
             return _largest(i, total, n_trees)
     return best

@@ -32,9 +32,6 @@ from prunemodels.statements.mean_bounds import paired_interval, paired_share_int
 
 Floats = NDArray[np.float64]
 
-FOLDS = 5
-"""Folds that judge a threshold."""
-
 
 def cut_of(
     fraction: Floats, truth: NDArray[np.int64], weights: Floats, loss: TreeLoss, groups: NDArray[np.int64] | None = None
@@ -44,7 +41,7 @@ def cut_of(
     `fraction`: shape (N,), of the second class. `truth`: 0 or 1. `groups`: rows that are judged together.
     """
     price = np.array([[0.0, 1.0], [1.0, 0.0]]) if not loss.costs else loss.matrix
-    folds, said = folds_of(len(fraction), FOLDS, groups, 0), np.zeros(len(fraction), dtype=np.int64)
+    folds, said = folds_of(len(fraction), 5, groups, 0), np.zeros(len(fraction), dtype=np.int64)
     for rows, held_out in folds:
         said[held_out] = fraction[held_out] >= _best(fraction[rows], truth[rows], weights[rows], price)
     saved = price[truth, said] - price[truth, (fraction > 0.5).astype(np.int64)]

@@ -41,9 +41,6 @@ KINDS = "a model of XGBoost (.json, .ubj), LightGBM (.txt) or CatBoost (.json)"
 WITH_TREES = ("gbtree", "dart")
 """XGBoost's boosters that have trees; others are refused for what they are when their trees are asked for."""
 
-HEAD = 64
-"""Characters of a text's first line that decide what it is."""
-
 
 def load_boosted(place: Path) -> Any:
     """Read a model from its library's own file, with one of `BOOSTED_ENDINGS`.
@@ -114,7 +111,7 @@ def _xgboost(place: Path) -> Any:
 def _lightgbm(place: Path) -> Any:
     """A Booster; LightGBM's text begins with the word "tree" on a line of its own."""
     content = place.read_bytes()
-    first = content[:HEAD].decode("utf-8", "replace").partition("\n")[0].strip()
+    first = content[:64].decode("utf-8", "replace").partition("\n")[0].strip()
     if first != "tree":
         raise BrokenFileError(
             f"{place} begins with {first!r}, a LightGBM model with 'tree'; save the model with booster.save_model('model.txt')"

@@ -315,14 +315,11 @@ NEVER_OF_FILES = (MemoryError, NameError, AttributeError, AssertionError, Import
 """Errors that no content of a file causes. pandas passes errors of the file object that it reads on without their place."""
 
 
-ADDRESSES = 2**47
-"""Bytes that a program can address on common machines: a file that asks for more is damaged, whatever memory there is."""
-
-
 def is_damage(error: Exception) -> bool:
     """Whether an error that was raised while a file was read is about the file."""
     size = re.search(r"of size (\d+) failed", str(error)) if isinstance(error, MemoryError) else None
-    if size is not None and int(size[1]) >= ADDRESSES:
+    # a file that asks for more bytes than programs can address on common machines is damaged, whatever memory there is
+    if size is not None and int(size[1]) >= 2**47:
         return True
     if isinstance(error, NEVER_OF_FILES):
         return False

@@ -21,9 +21,6 @@ from typing import Self
 from formulations.checkpoints import FileLock, hidden_name
 from formulations.errors import BrokenFileError, InvalidInputError
 
-PATIENCE = 10.0
-"""Seconds to wait for another process that writes the same file, where that was not reserved before long work."""
-
 
 def check_output(path: str | Path, name: str, *, endings: Sequence[str] = (), force: bool = False) -> Path:
     """Refuse a path that cannot be written, before long work begins; `name` is the argument that the message blames.
@@ -108,7 +105,8 @@ class OutputFiles:
         if place in self._aside:
             raise InvalidInputError(f"{path} is named for two outputs; give each a name of its own")
         if place not in self._reserved:
-            self._reserve(place, path, wait=PATIENCE)
+            # seconds for another process that writes the same file, as this was not reserved before long work
+            self._reserve(place, path, wait=10.0)
         hidden = hidden_name(place, "partial")
         self._aside[place] = hidden
         with _errors_naming(place):

@@ -33,9 +33,6 @@ from formulations.instance.usage import Usage
 from formulations.shown import probably_meant
 from formulations.sparse_arrays import check_sparse
 
-MOST_NAMED = 12
-"""Most features without a price that a message names."""
-
 CURRENCY = "cost_"
 """Columns whose names begin so hold amounts of further currencies."""
 
@@ -210,7 +207,7 @@ def check_priced(given: Sequence[str], names: Sequence[str], *, there: Sequence[
             f"costs has a price for {unknown[0]!r}, and there is no such feature; there are {_shown(names)}{meant}"
         )
     if absent:
-        listed = ", ".join(map(repr, absent[:MOST_NAMED])) + ", ..." * (len(absent) > MOST_NAMED)
+        listed = ", ".join(map(repr, absent[:12])) + ", ..." * (len(absent) > 12)
         raise InvalidInputError(f"costs has no price for {listed} ({len(absent)} missing){meant}; write 0 for a free feature")
 
 

@@ -43,9 +43,6 @@ from formulations.compiled import njit
 from formulations.errors import UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
 
-MOST_CATEGORIES = 2**24
-"""Codes from here on are no categories in any library."""
-
 
 @dataclass(frozen=True)
 class CategorySet:
@@ -67,7 +64,7 @@ class CategorySet:
     def _left(self, code: float) -> bool:
         if code == np.inf:
             return self.missing_left
-        number = int(code) if -1 < code < MOST_CATEGORIES else -1
+        number = int(code) if -1 < code < 2**24 else -1  # larger codes are no categories in any library
         if number in self.listed:
             return self.listed_left
         return not self.listed_left if self.known is None or number in self.known else self.missing_left

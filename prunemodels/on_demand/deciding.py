@@ -33,12 +33,6 @@ from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from prunemodels.models.response import Response
 
-SATURATED = 30.0
-"""Below this number the sigmoid is well below 1 in floating-point numbers, and above its negative well above 0."""
-
-LINK_ROUNDING = 64
-"""Rounding errors of a link are below this number of units in the last place of 1."""
-
 
 @dataclass(frozen=True, eq=False)
 class Extremes:
@@ -115,7 +109,8 @@ class Certainty:
 
     @property
     def _link_rounding(self) -> float:
-        return LINK_ROUNDING * self.response.unit_roundoff
+        """More than the rounding errors of a link."""
+        return 64 * self.response.unit_roundoff
 
     def _label_is_certain(
         self, low: NDArray[np.float64], high: NDArray[np.float64], guess: NDArray[np.float64]
@@ -130,8 +125,9 @@ class Certainty:
         others[row, winner] = -np.inf
         certain = low[row, winner] - others.max(axis=1) > self.slack
         if self.response.link == "one_vs_rest":
+            # below 30 the sigmoid is well below 1 in floating-point numbers, and above -30 well above 0
             a = self.response.sharpness
-            certain &= (a * others.max(axis=1) < SATURATED) & (a * low[row, winner] > -SATURATED)
+            certain &= (a * others.max(axis=1) < 30.0) & (a * low[row, winner] > -30.0)
         return np.asarray(certain)
 
     @cached_property

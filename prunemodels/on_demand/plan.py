@@ -27,15 +27,13 @@ from numpy.typing import NDArray
 from formulations.errors import CapacityOverflowError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.numbers import INT64_SAFE
 from prunemodels.models.response import Response, average_response
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.models.user_columns import UserColumns
 from prunemodels.on_demand.answers import Answer
 from prunemodels.on_demand.deciding import Extremes, extremes_of
 from prunemodels.on_demand.request import NEVER, Request
-
-MOST_UNITS = 2**62
-"""The most that a row may pay, in units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +146,7 @@ def purchases_of(
     per_row = [Fraction(0) if once else p for p, once in zip(costs.prices, costs.paid_once, strict=True)]
     unit = Fraction(1, math.lcm(*(p.denominator for p in [*per_row, *steps])))
     most = sum(per_row) + max(steps, default=Fraction(0)) * longest
-    if most / unit >= MOST_UNITS:
+    if most / unit >= INT64_SAFE:
         raise CapacityOverflowError(
             f"prices: their common unit is {float(unit):.3g} and a row may pay {float(most):.3g}; that does not fit 64 bits: "
             "write prices with fewer digits"

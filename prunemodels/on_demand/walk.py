@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
+from formulations.instance.numbers import INT64_SAFE
 from prunemodels.on_demand.answers import Answer, Refused, logger, read
 from prunemodels.on_demand.holdings import Decider, Holdings, Spending
-from prunemodels.on_demand.plan import MOST_UNITS, PurchasePlan
+from prunemodels.on_demand.plan import PurchasePlan
 from prunemodels.on_demand.request import NEVER, Acquire, AcquisitionFailedError, InterruptedAcquisitionError, Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
@@ -90,7 +91,7 @@ class Walk:
     def __init__(self, plan: PurchasePlan, decider: Callable[[Holdings], Decider], start: Start) -> None:
         self.acquire, self.rows, known, asking = start
         self.rounds = self.requests = 0
-        cap = None if asking.max_cost is None else min(int(asking.max_cost / plan.unit), MOST_UNITS)
+        cap = None if asking.max_cost is None else min(int(asking.max_cost / plan.unit), INT64_SAFE)
         self._asking = asking
         self._held = Holdings.at_start(plan, self.rows, known, cap)
         self._decider: Decider | None = decider(self._held)

@@ -287,9 +287,6 @@ def _spread(parent, swallowed, numerator, denominator):  # type: ignore[no-untyp
 
 Measure = Literal["error", "impurity"]
 
-REAL_UNIT = 2.0**-50
-"""Real gains are rounded to multiples of this share of the largest tree's gain, which is about the precision of floats."""
-
 
 @checked
 def cost_complexity_path(problem: PruningProblem, *, measure: Measure = "error", forest: Any = None) -> PruningSequence:
@@ -350,7 +347,7 @@ def _impurity_gain(problem: PruningProblem, forest: Any) -> NDArray[np.float64]:
 
 
 def _rounded(ensemble: Ensemble, gain: NDArray[np.float64]) -> tuple[NDArray[np.int64], Fraction]:
-    """Gains in integers, and their unit."""
+    """Gains in integers, and their unit: 2^-50 of the largest tree's gain, which is about the precision of floats."""
     largest = float(np.bincount(ensemble.tree_of, weights=np.abs(gain)).max()) or 1.0
-    unit = float(2.0 ** np.ceil(np.log2(largest))) * REAL_UNIT
+    unit = float(2.0 ** np.ceil(np.log2(largest))) * 2.0**-50
     return np.rint(gain / unit).astype(np.int64), Fraction(unit)

@@ -52,10 +52,6 @@ from prunemodels.rivals.histograms import (
     histograms,
 )
 
-NET_ROUNDING = 1e-13
-"""Nets that differ by less than this share of the mean squared residual count as equal: the first node, feature and threshold is
-taken, and a smaller net is no reason to split. So sums in another order, such as a row twice for a weight of 2, agree."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -139,7 +135,9 @@ def grow_tree(
     """
     pull = residual if data.weight is None else residual * data.weight
     total = float(len(rows)) if data.weight is None else float(data.weight[rows].sum())
-    least += NET_ROUNDING * float((pull * residual)[rows].sum()) / total
+    # Nets that differ by less than this share of the mean squared residual count as equal: the first node, feature and threshold
+    # is taken, and a smaller net is no reason to split. So sums in another order, as with a row twice for a weight of 2, agree.
+    least += 1e-13 * float((pull * residual)[rows].sum()) / total
     tree, position = GrownTree(2 ** (settings.max_depth + 1) - 1), np.zeros(data.codes.shape[1], dtype=np.int64)
     level = np.zeros(1, dtype=np.int64)
     sums = histograms(data.codes, data.binning.start, rows, np.zeros(len(rows), dtype=np.int64), pull, data.weight, 1)
@@ -215,10 +213,6 @@ def _step(codes, start, position, left, right, feature, last_left, missing_left)
     return moved
 
 
-MARGIN_ROUNDING = 1e-28
-"""Square of a margin's relative rounding error: squared residuals below it are noise."""
-
-
 @dataclass(frozen=True, eq=False)
 class BoostedTrees:
     """The trees of all stages, of shape (n, 1) in ``value``, the learning rate included, and what was seen after each stage."""
@@ -250,7 +244,7 @@ def boost(
     for _ in tqdm(range(settings.n_estimators), desc="stages", file=sys.stderr, disable=hidden):
         rows = _drawn(len(F), settings.subsample, rng)
         residual = -loss.gradient(train.targets, F)
-        least = MARGIN_ROUNDING * float((F**2).mean())
+        least = 1e-28 * float((F**2).mean())  # squared residuals below the margins' rounding errors are noise
         step = np.empty_like(F)
         for k in range(F.shape[1]):
             pull = np.ascontiguousarray(residual[:, k])

@@ -151,9 +151,6 @@ def _part(order, t, begin, middle, end, goes_left, spare):  # type: ignore[no-un
 Grow = Callable[[int], ClassificationTree]
 MeanCosts = Callable[[Sequence[ClassificationTree]], NDArray[np.float64]]
 
-MOST_AT_ONCE = 8
-"""Largest number of trees that are grown before the cost is computed again."""
-
 
 def grow_within(
     grow: Grow, mean_costs: MeanCosts, most: int, budget: float | None, *, n_jobs: int | None = None, verbose: int = 0
@@ -170,7 +167,7 @@ def grow_within(
         while len(trees) < most:
             # one tree, then one, two, four, eight at a time, so that a small budget wastes little; without a budget, all at once
             first = len(trees)
-            wanted = most - first if budget is None else min(most - first, max(1, min(first, MOST_AT_ONCE)))
+            wanted = most - first if budget is None else min(most - first, max(1, min(first, 8)))
             for tree in parallel(delayed(grow)(k) for k in range(first, first + wanted)):
                 trees.append(tree)
                 bar.update()

@@ -34,9 +34,6 @@ MOST_BINS = 255
 ABOVE_ALL = float(np.finfo(np.float32).max)
 """The threshold of a split that separates missing values from all others."""
 
-TINY = 1e-12
-"""A side with at most this share of the node's weight could be rounding: no split may have one."""
-
 
 @dataclass(frozen=True, eq=False)
 class Binning:
@@ -216,7 +213,8 @@ def _gain(left, total, needed):  # type: ignore[no-untyped-def]
     V_right = V - V_left
     if left[1] < needed.rows or total[1] - left[1] < needed.rows or V_left < needed.weight or V_right < needed.weight:
         return -np.inf, 0.0
-    if V_left + mu <= TINY * V or V_right + mu <= TINY * V:
+    # a side with at most this share of the node's weight could be rounding
+    if V_left + mu <= 1e-12 * V or V_right + mu <= 1e-12 * V:
         return -np.inf, 0.0
     sides = left[0] ** 2 / (V_left + mu) + (total[0] - left[0]) ** 2 / (V_right + mu)
     return sides - total[0] ** 2 / (V + mu), sides

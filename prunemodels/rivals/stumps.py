@@ -150,10 +150,6 @@ def _mark_paid(node, parent, feature, prices, paid):  # type: ignore[no-untyped-
             paid[prices.item[prices.first[t] : prices.first[t + 1]]] = True
 
 
-SMALLEST_GAIN = 1e-12
-"""A gain counts only above this share of F(S)."""
-
-
 class SplitRule(NamedTuple):
     """How stumps are judged and which are tried, for compiled code."""
 
@@ -231,7 +227,7 @@ def _best_stump(table, order, begin, end, counts, n_examples, paid, rule, prices
                 drawn[_random_place(table.X[t], order[t], begin, end, state) - begin] = True
         # the stump with the least price per gain
         gain, where = _best_place(table, order[t], begin, end, t, counts, of_node, rule, drawn)
-        if gain > SMALLEST_GAIN * of_node:
+        if gain > 1e-12 * of_node:  # less is rounding
             risk = (_split_price(t, paid, prices) if rule.weighted else 1.0) / gain
             if risk < least or (risk == least and gain > most):
                 least, most, feature, place = risk, gain, t, where

@@ -40,9 +40,6 @@ from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.tables.reading import Reader, RowBlock, RowsInTurn, labels_of, weights_of
 from prunemodels.tables.table import Table, as_chunked
 
-SORTING_THREADS = 4
-"""The largest number of trees that are sorted at the same time. Sorting a tree takes 4 bytes a row."""
-
 
 class ChunkedRouting:
     """Takes rows chunk by chunk and gives their routing at the end.
@@ -104,7 +101,8 @@ class ChunkedRouting:
             place = self._places.of_tree(t, self.n_rows)
             sort_by_leaf(self._ensemble, t, place, self._leaf_first, order[t], start, stop)
 
-        threads = min(SORTING_THREADS, os.cpu_count() or 1) if self._places.any_sequence(self.n_rows) else 1
+        # four trees at a time at most: sorting one takes 4 bytes a row
+        threads = min(4, os.cpu_count() or 1) if self._places.any_sequence(self.n_rows) else 1
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(sort, range(self._ensemble.n_trees)))
         return Routing(order, start, stop, self._scratch)

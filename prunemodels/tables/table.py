@@ -134,9 +134,6 @@ ARROW_FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "feathe
 
 ENDINGS = (*ARROW_FORMATS, ".csv", ".csv.gz")
 
-STREAM_BYTES = 2**18
-"""Parquet columns are read in pieces of this size, not by whole row groups."""
-
 
 @dataclass(frozen=True, eq=False)
 class Source:
@@ -213,10 +210,13 @@ def _in_memory(rows: Any) -> Source:
 
 
 def _parquet_chunks(files: Sequence[Path], columns: Sequence[str] | None, size: int) -> Iterator[Any]:
-    """Batches in the order of the files, each decoded when asked for. A dataset would decode whole row groups in advance."""
+    """Batches in the order of the files, each decoded when asked for, from pieces of 256 KiB of each column.
+
+    A dataset, or a file without a buffer, would decode whole row groups in advance.
+    """
     wanted = None if columns is None else list(dict.fromkeys(columns))
     for place in files:
-        with parquet.ParquetFile(place, buffer_size=STREAM_BYTES, pre_buffer=False) as file:
+        with parquet.ParquetFile(place, buffer_size=2**18, pre_buffer=False) as file:
             if wanted is not None:
                 check_present(wanted, file.schema_arrow.names, str(place))
             yield from file.iter_batches(batch_size=size, columns=wanted, use_threads=False)
@@ -280,9 +280,6 @@ def _stamp(file: Path) -> Stamp:
     return seen.st_size, seen.st_mtime_ns, seen.st_ino
 
 
-CHUNK_ROWS = 65_536
-
-
 @checked
 @dataclass(frozen=True, eq=False)
 class ChunkedTable:
@@ -331,7 +328,7 @@ class ChunkedTable:
 
     given: Any
     columns: Sequence[str] | None = None
-    chunk_rows: Count = CHUNK_ROWS
+    chunk_rows: Count = 65_536
     progress: bool = False
     decimal: Mark | None = None
     source: Source = field(init=False, repr=False)

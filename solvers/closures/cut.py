@@ -23,12 +23,10 @@ from ortools.graph.python import max_flow
 
 from formulations.compiled import njit
 from formulations.errors import CapacityOverflowError, InterruptedSolveError, SolverFailedError
+from formulations.instance.numbers import INT64_SAFE
 from formulations.instance.usage_arcs import merge_purchases, split_duals, starts_by_tail
 
 Ties = Literal["smallest", "largest"]
-
-MAX_TOTAL = 2**62
-"""No sum of capacities in a network, of gains or of prices in the integers of a lambda may reach this: OR-Tools' are int64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,18 +205,18 @@ def _sum(a: NDArray[np.int64]) -> int:
 
 
 def _check_fits(source: int, sink: int) -> None:
-    if source >= MAX_TOTAL or sink >= 2 * MAX_TOTAL:
+    if source >= INT64_SAFE or sink >= 2 * INT64_SAFE:
         raise CapacityOverflowError(
             f"the capacities add up to {source:.3g} at the source and {sink:.3g} at the sink, 62 bits hold "
-            f"{MAX_TOTAL:.3g}; use prices and weights with fewer digits"
+            f"{INT64_SAFE:.3g}; use prices and weights with fewer digits"
         )
 
 
 def check_products(largest: float) -> None:
     """Refuse sums of gains and prices, in the integers of a lambda, that do not fit 62 bits: int64 products wrap silently."""
-    if largest >= MAX_TOTAL:
+    if largest >= INT64_SAFE:
         raise CapacityOverflowError(
-            f"gains and prices multiply to {largest:.3g}, 62 bits hold {float(MAX_TOTAL):.3g}; use prices with fewer digits"
+            f"gains and prices multiply to {largest:.3g}, 62 bits hold {float(INT64_SAFE):.3g}; use prices with fewer digits"
         )
 
 

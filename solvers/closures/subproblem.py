@@ -28,9 +28,6 @@ from formulations.instance.usage_arcs import merge_purchases
 from solvers.closures.cut import ClosureProblem, check_products, compact, local_forest
 from solvers.closures.integer_objective import IntegerPrices
 
-ARCS_AT_ONCE = 4_000_000
-"""Usage arcs that are made before those that are paid are left out."""
-
 
 @dataclass(frozen=True, eq=False)
 class Subproblem:
@@ -91,7 +88,7 @@ class ParametricSubproblem(Subproblem):
         return self.price[used].sum().item() + self.evaluation[keep].sum().item()
 
     def largest_product(self, lam: Fraction) -> float:
-        """The larger of all gains and all costs in the integers of lambda; below `MAX_TOTAL` where `at` can take it."""
+        """The larger of all gains and all costs in the integers of lambda; below `INT64_SAFE` where `at` can take it."""
         return max(float(np.abs(self.gain).sum()) * lam.denominator, float(self.total_cost) * lam.numerator)
 
     def at(self, lam: Fraction) -> ClosureProblem:
@@ -174,14 +171,14 @@ def small_subproblem(
 ) -> ParametricSubproblem | None:
     """`parametric_subproblem`, but None if more than `most` usage arcs lead to purchases that cost something and are not paid.
 
-    Usage arcs are made for `ARCS_AT_ONCE` at a time, so those that are paid take no memory.
+    Usage arcs are made some four million at a time, so those that are paid take no memory.
     """
     ints = problem.numbers
     prices = IntegerPrices(problem.usage, ints.price, ints.weight, None)
     tails, heads, count = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)], 0
     some_are_free = (ints.price == 0).any() or (ints.weight == 0).any()
-    # the nodes in groups of about so many arcs
-    arcs_before = np.cumsum(problem.usage.arcs_per_node[nodes]) // ARCS_AT_ONCE
+    # the nodes in groups of about four million arcs
+    arcs_before = np.cumsum(problem.usage.arcs_per_node[nodes]) // 4_000_000
     for some in np.split(nodes, np.flatnonzero(np.diff(arcs_before)) + 1):
         arcs = problem.usage.arcs(some)
         to_pay = np.ones(arcs.head.size, dtype=bool) if paid is None else ~paid[arcs.head]

@@ -55,9 +55,6 @@ from solvers.column_generation.loop import MasterAnswer
 from solvers.column_generation.params import ColumnParams
 from solvers.column_generation.pricing import Coupling, Incumbent, TreePruning
 
-SMALLEST_TOTAL = 1e-200
-"""Smaller sums of exponentials may have lost digits."""
-
 
 class SoftPrices:
     """(1) to (3) for the rows and prices of a coupling."""
@@ -106,8 +103,8 @@ def _soft_prices(first, node, price, score, charge, by_node):  # type: ignore[no
         for k in range(a, b):
             charge[k] = weight[node[k]]
             total += charge[k]
-        # underflow: once more, with the purchase's own largest score
-        if total < SMALLEST_TOTAL:
+        # smaller sums may have lost digits by underflow: once more, with the purchase's own largest score
+        if total < 1e-200:
             largest = score[node[a]]
             for k in range(a + 1, b):
                 largest = max(largest, score[node[k]])

@@ -34,9 +34,6 @@ from formulations.programs.shortest_path import TreeNetwork, tree_networks
 from formulations.shown import Brief
 from solvers.column_generation.params import DEFAULTS
 
-LENGTH_BITS = 62
-"""Sums of costs must stay below 2^62, because OR-Tools uses int64."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CheapestPrunings(Brief):
@@ -219,15 +216,15 @@ def _finest(network: TreeNetwork, size: NDArray[np.float64], n_boundaries: int) 
     """The exponent of the finest grid 2^-exponent for costs of the given sizes, in a call for so many boundaries.
 
     OR-Tools multiplies the costs by V + 3, for V boundaries, and cost scaling lowers node potentials by about 1.5 (V + 3) times
-    the largest such product (at most 6 (V + 3) epsilon by each refinement to epsilon, which falls by 5 a time). The
-    grid leaves room for that. An overflow would lead to an error status, never to a wrong answer.
+    the largest such product (at most 6 (V + 3) epsilon by each refinement to epsilon, which falls by 5 a time). The grid leaves
+    room for that below 2^62, since OR-Tools adds up in int64. An overflow would lead to an error status, never to a wrong answer.
     """
     peak = float(np.add.reduceat(size, network.runs.first).max())
     if not math.isfinite(peak * network.n_boundaries):
         raise CapacityOverflowError(
             f"tree {network.tree}: costs up to {peak:.3g} add up to more than a float64 holds; scale them down"
         )
-    room = LENGTH_BITS - 2 - 2 * math.ceil(math.log2(n_boundaries + 3))
+    room = 62 - 2 - 2 * math.ceil(math.log2(n_boundaries + 3))
     return room - math.frexp(peak)[1]
 
 

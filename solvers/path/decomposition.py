@@ -29,9 +29,6 @@ from solvers.path.guess import guessed_parts
 from solvers.path.params import PathParams
 from solvers.path.part_sequence import Parts, PartSequence
 
-SUM_ROUNDING = 2.0**-48
-"""What the sums of a part's real gains and costs may be off by, as a share of its gains."""
-
 
 @dataclass(frozen=True, eq=False)
 class PathPiece:
@@ -90,7 +87,8 @@ class Networks:
     def whole(self, keep: NDArray[np.bool_], worth: NDArray[np.int64]) -> NDArray[np.bool_]:
         """The parts that a best closure of this worth does not divide: bool, shape (p,).
 
-        Of real numbers a closure divides a part if it is worth more than nothing in these, beyond what their sums can be off by.
+        Of real numbers a closure divides a part if it is worth more than nothing in these, beyond what their sums can be off by:
+        2^-48 of the gains.
         """
         pieces = np.array([ratio is None for ratio in self.ratios])
         parts, part = self.parts, self.parts.subproblem
@@ -100,7 +98,7 @@ class Networks:
         gain = parts.total(np.where(keep, part.gain, 0.0))
         cost = parts.total(np.where(keep, part.evaluation, 0.0), np.where(used, part.price, 0.0))
         kept = parts.total(keep.astype(np.int64))
-        better = gain - lam * cost > SUM_ROUNDING * parts.total(np.abs(part.gain))
+        better = gain - lam * cost > 2.0**-48 * parts.total(np.abs(part.gain))
         return np.asarray(pieces | ~better | (kept == 0) | (kept == np.diff(parts.first)))
 
 

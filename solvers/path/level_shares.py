@@ -44,8 +44,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
+from formulations.instance.numbers import INT64_SAFE
 from formulations.instance.problem import Core
-from solvers.closures.cut import MAX_TOTAL, FlowNetwork, compact
+from solvers.closures.cut import FlowNetwork, compact
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.closures.tree_pass import climb
 from solvers.price_sharing.params import SharingParams
@@ -53,9 +54,6 @@ from solvers.price_sharing.remaining import all_open, price_for_row, price_once
 from solvers.price_sharing.shares import OwnRows, in_threads, portions, rows_in_block, slice_charges
 
 NONE: NDArray[np.bool_] = np.zeros(0, dtype=bool)
-
-SHARE_MARGIN = 1.0 - 2.0**-30
-"""Shares but the last user's are lowered by this factor, so that rounding leaves something over for that one, never a debt."""
 
 
 class SharedArcs(NamedTuple):
@@ -221,7 +219,8 @@ def _share(  # type: ignore[no-untyped-def]
                     owner[i] = u
             for r in range(payers.shape[0]):
                 left[r] = price_once(prices, m) if once[m] else price_for_row(prices, m, payers[r])
-                total[r] = float(left[r]) / total[r] * SHARE_MARGIN if total[r] > 0.0 else 0.0
+                # slightly less for all but the last user, so that rounding leaves something over for that one, never a debt
+                total[r] = float(left[r]) / total[r] * (1.0 - 2.0**-30) if total[r] > 0.0 else 0.0
             for k in range(begin, end):
                 u = split[k]
                 for i in _users(usage, own, b, k, one):
@@ -318,7 +317,7 @@ class LevelBlocks:
         """The moves (5) that prove the level; None if none along these arcs, with node ids as tails, do that in int64."""
         uneven, passed = self.balance(surplus)
         missing = -int(uneven[uneven < 0].sum())
-        if missing >= MAX_TOTAL or uneven.sum() != 0:
+        if missing >= INT64_SAFE or uneven.sum() != 0:
             return None
         # (5) as a flow: splits, then purchases, then a source and a sink
         k, purchases, at = len(uneven), *compact(arcs.head.astype(np.int32), int(arcs.head.max(initial=0)) + 1)
@@ -349,7 +348,7 @@ class LevelBlocks:
 
 def _kind(largest: float) -> type:
     """What holds sums of at most so much in `Amounts`."""
-    return np.int64 if largest < MAX_TOTAL else object
+    return np.int64 if largest < INT64_SAFE else object
 
 
 def _for_kind(kernel: Any, amounts: Amounts) -> Any:

@@ -32,9 +32,6 @@ T = TypeVar("T")
 ROWS_PER_ARC = 4
 """If an item has less than one arc for this many rows of a block, only the rows of its arcs are zeroed and divided."""
 
-WIDEST = 600.0
-"""Scores that are farther below the highest of their group count as so far below: their weights must be numbers above 0."""
-
 SMALLEST_WEIGHT = 1e-200
 """Smaller weights count as 0, and none is larger than 1e200: prices would leave the range of a float."""
 
@@ -189,8 +186,11 @@ def weights_of(score: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def group_weights(score: NDArray[Any], highest: Any) -> NDArray[np.float64]:
-    """exp(s_u) divided by the largest of a group whose scores only count among each other; `highest` is the group's score."""
-    return np.asarray(np.exp(np.maximum(score.astype(np.float64) - highest, -WIDEST)))
+    """exp(s_u) divided by the largest of a group whose scores only count among each other; `highest` is the group's score.
+
+    Scores that are farther than 600 below it count as so far below: their weights must be numbers above 0.
+    """
+    return np.asarray(np.exp(np.maximum(score.astype(np.float64) - highest, -600.0)))
 
 
 def paid_at(remaining: Remaining, level: NDArray[np.int32], top: int) -> list[int]:

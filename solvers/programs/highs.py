@@ -40,9 +40,6 @@ from solvers.programs.engines import (
     unscaled,
 )
 
-LARGEST_ENTRY = 1e15
-"""HiGHS refuses programs with larger entries."""
-
 Method = Literal["simplex", "ipm", "pdlp"]
 
 MOST_NODES = 2**31 - 1
@@ -93,11 +90,11 @@ def highs(
 
 def _row_exponents(lp: LinearProgram) -> NDArray[np.int64]:
     """Powers of two by which rows are multiplied: 0, or what brings a row with entries that HiGHS refuses to at most 1."""
-    largest = np.zeros(lp.shape[0])
+    most, largest = 1e15, np.zeros(lp.shape[0])  # HiGHS refuses programs with larger entries
     entries = np.abs(lp.matrix.data)
-    if entries.max(initial=0.0) > LARGEST_ENTRY:
+    if entries.max(initial=0.0) > most:
         np.maximum.at(largest, np.repeat(np.arange(largest.size), np.diff(lp.matrix.indptr)), entries)
-    return np.where(largest > LARGEST_ENTRY, -np.frexp(largest)[1], 0).astype(np.int64)
+    return np.where(largest > most, -np.frexp(largest)[1], 0).astype(np.int64)
 
 
 def _loaded(lp: LinearProgram, k: int, exponents: NDArray[np.int64]) -> Any:

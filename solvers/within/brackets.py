@@ -58,9 +58,6 @@ from solvers.within.edge import filled, kept_by_items
 from solvers.within.params import Effort
 from solvers.within.windows import BestPruning, Scale
 
-SCALE = 2.0**44
-"""Gains of a part are scaled so that their absolute values sum to this. Drawn prices need no exact integers."""
-
 
 @dataclass(frozen=True, eq=False)
 class Bracket:
@@ -109,7 +106,8 @@ def _divide(part: OpenPart, price: NDArray[np.float64]) -> NDArray[np.bool_] | N
     cost = float(price.sum()) + float(part.evaluation.sum())
     if total <= 0 or cost <= 0:
         return None
-    scale, lam = SCALE / max(1.0, float(np.abs(part.gain).sum())), total / cost
+    # gains are scaled so that their absolute values sum to 2^44; drawn prices need no exact integers
+    scale, lam = 2.0**44 / max(1.0, float(np.abs(part.gain).sum())), total / cost
     profit = np.round(scale * (part.gain - lam * part.evaluation)).astype(np.int64)
     paid = np.maximum(1, np.round(scale * lam * price)).astype(np.int64)
     closure = best_closure(part.closure_problem(profit, paid))

@@ -46,22 +46,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from formulations.instance.numbers import INT64_SAFE
 from formulations.programs.limit_rows import LimitRows
-from solvers.closures.cut import MAX_TOTAL, ClosureProblem
+from solvers.closures.cut import ClosureProblem
 from solvers.closures.integer_objective import PRICE_MARGIN, TOTAL_BITS, exponent_of, ldexp
 from solvers.closures.subproblem import ParametricSubproblem
 from solvers.closures.tree_pass import best_tree_closures, chain_sums
 from solvers.within.params import DEFAULTS
-
-EXACT_TOTAL = 2.0**52
-"""Rows whose uses are integers that add up to less are counted exactly."""
-
-SAME = 1e-12
-"""Other uses are compared up to this share of the limit; what a search finds is checked in fractions."""
-
-SURROGATE_BITS = 16
-"""So many bits of 60 are left free in the integers of (1), for lambda."""
-
 
 Rates = tuple[Fraction, ...]
 """A multiplier for each of R rows."""
@@ -90,11 +81,13 @@ class RowUses:
         total = np.asarray(of_splits.sum(axis=0)).ravel() + np.asarray(of_purchases.sum(axis=0)).ravel()
         scales, off = rows.integer_scales, rows.relative_error
         size = [float(total[r]) * float(s) for r, s in enumerate(scales)]
-        whole = np.array([x < EXACT_TOTAL and x * off < 0.25 for x in size], dtype=bool)
+        # uses that are integers with a sum below 2^52 are counted exactly; others are compared up to a share of the limit, and
+        # what a search finds is checked in fractions
+        whole = np.array([x < 2.0**52 and x * off < 0.25 for x in size], dtype=bool)
         scale = np.array([float(s) if fit else 1.0 for fit, s in zip(whole, scales, strict=True)])
         rooms = [rows.room(r) * s // 1 if fit else rows.room(r) for r, (fit, s) in enumerate(zip(whole, scales, strict=True))]
         room = np.array([float(x) for x in rooms])
-        same = np.where(whole, 0.0, SAME * np.abs(room))
+        same = np.where(whole, 0.0, 1e-12 * np.abs(room))
         return cls(_scaled(of_splits, scale, whole), _scaled(of_purchases, scale, whole), room, same, scale)
 
     def by(self, keep: NDArray[np.bool_], used: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -180,7 +173,7 @@ def surrogate_prices(uses: RowUses, direction: NDArray[np.float64]) -> Surrogate
     """(1) in integers."""
     each = direction / uses.scale
     own, price = uses.of_splits @ each, uses.of_purchases @ each
-    exponent = exponent_of(float(own.sum() + price.sum()) or 1.0) - SURROGATE_BITS
+    exponent = exponent_of(float(own.sum() + price.sum()) or 1.0) - 16  # 16 of 60 bits are left free for lambda
     room = sum(
         (Fraction(float(e)) * Fraction(float(b + s)) for e, b, s in zip(each, uses.room, uses.same, strict=True) if e),
         Fraction(0),
@@ -249,7 +242,7 @@ class KnapsackCore(ParametricSubproblem):
         Profits are rounded up and prices down, so that no closure is worth less.
         """
         largest = self.largest_product(lam)
-        if not self.rounded or max(largest, lam.numerator, lam.denominator) < MAX_TOTAL:
+        if not self.rounded or max(largest, lam.numerator, lam.denominator) < INT64_SAFE:
             return self.at(lam), 0
         shift = max(0, math.frexp(largest)[1] - TOTAL_BITS)
         p, q = (float(Fraction(x, 2**shift)) for x in (lam.numerator, lam.denominator))

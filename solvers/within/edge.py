@@ -45,8 +45,9 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import total_cost
 from formulations.compiled import njit
+from formulations.instance.numbers import INT64_SAFE
 from formulations.instance.problem import Core
-from solvers.closures.cut import MAX_TOTAL, best_closure
+from solvers.closures.cut import best_closure
 from solvers.closures.tree_pass import best_tree_closures, forced
 from solvers.within.core import KnapsackCore
 from solvers.within.params import Effort
@@ -128,7 +129,7 @@ def edge_of(
 
 def _can_be_tried(part: KnapsackCore, lam: Fraction) -> bool:
     """Whether a lambda that comes from elsewhere is positive and fits this part's integers."""
-    return lam > 0 and (part.rounded or part.largest_product(lam) < MAX_TOTAL)
+    return lam > 0 and (part.rounded or part.largest_product(lam) < INT64_SAFE)
 
 
 def _between_ends(part: KnapsackCore) -> Fraction | None:

@@ -42,10 +42,6 @@ from solvers.within.core import KnapsackCore
 from solvers.within.edge import BudgetEdge
 from solvers.within.prover import LagrangianOracle, OraclePruning
 
-LEAST_UNIT = 1e-9
-"""Rows of the master are in units of their limits, or of this share of the largest use of a column."""
-
-
 @dataclass(frozen=True, eq=False)
 class Column:
     """A pruning, its error, and what it uses of every row; float64, shape (R,)."""
@@ -83,7 +79,8 @@ def best_mixture(
 
     `error`, `use`, `room`: float64, shape (c,), (c, R) and (R,).
     """
-    unit = np.maximum(room, LEAST_UNIT * use.max(axis=0, initial=0.0))
+    # rows of the master are in units of their limits, or of a share of the largest use of a column
+    unit = np.maximum(room, 1e-9 * use.max(axis=0, initial=0.0))
     unit[unit == 0.0] = 1.0
     scale = float(error.max() - error.min()) or 1.0
     found = optimize.linprog(
@@ -204,10 +201,6 @@ def relax(oracle: LagrangianOracle, *, deadline: float = math.inf) -> LimitsRela
     return LimitsRelaxation(value, best, master.mu, master.mixture(), tuple(master.columns), rounds, stopped)
 
 
-LEAST_MULTIPLIER = 1e-9
-"""Multipliers below this share of the largest, each times its limit's room, count as 0."""
-
-
 @dataclass(frozen=True)
 class ClosureColumn:
     """A closure by its splits in the reduced forest, as bytes of int32, ascending, with those that a core has taken."""
@@ -264,7 +257,7 @@ def best_direction(core: KnapsackCore, columns: tuple[ClosureColumn, ...], gain_
         return None
     mu = mixture.mu
     size = mu * np.abs(core.uses.room)
-    mu[size <= LEAST_MULTIPLIER * size.max(initial=0.0)] = 0.0
+    mu[size <= 1e-9 * size.max(initial=0.0)] = 0.0
     return mu * core.uses.scale * float(gain_unit) if mu.any() else None
 
 

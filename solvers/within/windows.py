@@ -196,14 +196,10 @@ def rows_window(oracle: LagrangianOracle, direction: NDArray[np.float64], betwee
     return Window(priced.trimmed(), gain_unit, base, Fraction(1), spare)
 
 
-SPARE_BITS = 41
-"""`Window.spare` is 2^-41 of the gain of the core, 4.5e-13: below what is stated as rounding."""
-
-
 def real_window(part: OpenPart, scale: Scale, lost: NDArray[np.float64]) -> tuple[OpenPart, int]:
-    """A part of real numbers in integers, and `Window.spare`."""
+    """A part of real numbers in integers, and `Window.spare`: 2^-41 of its gain, 4.5e-13, below what is stated as rounding."""
     whole = scale.part(part, lost)
-    return whole, whole.nodes.size + (int(np.abs(whole.gain).sum()) >> SPARE_BITS)
+    return whole, whole.nodes.size + (int(np.abs(whole.gain).sum()) >> 41)
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,6 @@ from formulations.errors import InvalidInputError, NotFittedForestError, Unsuppo
 from prunemodels.models.columns.parts import Cells, Part, is_identity, part_of
 from prunemodels.models.columns.steps import STATEMENT, Inputs, dense, names_out
 
-MOST_CHECKED = 64
-"""Most rows on which a statement of what columns are made from is tried."""
-
 
 @dataclass(frozen=True, eq=False)
 class TracedColumns:
@@ -95,11 +92,11 @@ class TracedColumns:
         return [self._part.accepted(j) for j in range(len(self.names))]
 
     def check(self, X: Any) -> None:
-        """Try on some rows whether a feature changes with raw columns that it is not made from, if users stated the sources."""
+        """Try on 64 rows whether a feature changes with raw columns that it is not made from, if users stated the sources."""
         if not self.stated:
             return
         table = X.to_pandas() if hasattr(X, "to_pandas") else X
-        some = table.iloc[:MOST_CHECKED] if hasattr(table, "iloc") else np.asarray(table)[:MOST_CHECKED]
+        some = table.iloc[:64] if hasattr(table, "iloc") else np.asarray(table)[:64]
         before = dense(self.features(some))
         for j, raw in enumerate(self.names):
             changed = _differ(before, dense(self.features(_rolled(some, j))))
