@@ -151,7 +151,7 @@ def checking(function: Target) -> Target:
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        if not order:
+        if not order:  # annotations are read at the first call: they may name classes that are defined later
             read()
         for k, ((name, kind), value) in enumerate(zip(order, args, strict=False)):
             if kind is not None and kind.wrong(value):
@@ -271,6 +271,7 @@ def kind_of(hint: Any) -> Kind | None:
         return None
     if hint == ArrayLike:
         return Kind.of(_is_array_like, "an array or a sequence")
+    # another annotation but narrower, one of several, or a word
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _narrowed(kind_of(arguments[0]), arguments[1:])
@@ -280,6 +281,7 @@ def kind_of(hint: Any) -> Kind | None:
         words = ", ".join(map(repr, arguments))
         words = f"one of {words}" if arguments[1:] else words
         return Kind.of(lambda value: isinstance(value, str) and value in arguments, words)
+    # collections, whose entries are checked as well
     if origin is tuple and arguments[1:] != (...,):
         places = [kind_of(argument) for argument in arguments]
         right = Kind.of(lambda value: isinstance(value, tuple) and len(value) == len(places), f"a tuple of {len(places)}")

@@ -106,6 +106,7 @@ class _BudgetCascade(Cascade):
             )
         sample, items, classes, held_out = training.sample, training.items, training.classes, training.held_out
         self._seed = training.seed
+        # refuse what no cascade can do before anything is fitted
         prices = [float(items.price[list(needed)].sum()) for needed in items.needs]
         check_affordable(self.budget, min(prices), "the cheapest feature")
         each = row_prices(items)
@@ -113,6 +114,7 @@ class _BudgetCascade(Cascade):
         models = self._models(len(sample))
         check_kinds([StagePlan(model, np.arange(1)) for model in models], is_classifier(self))
         check_named_columns(self.estimator, getattr(self, "feature_names_in_", None), "estimator")
+        # sets are compared on few rows, and by quick models if the user named none
         divided = (
             [(sample, held_out)] if isinstance(held_out, Sample) else [(sample.take(a), sample.take(b)) for a, b in held_out]
         )
@@ -120,6 +122,7 @@ class _BudgetCascade(Cascade):
         parts = [(train.take(np.arange(min(len(train), PARAMS.searched_rows))), other) for train, other in shuffled]
         by_default = self.estimator is None
         quick = self._ranked(parts, training, self._quick_models(len(sample), classes) if by_default else models)
+        # few items: every set has a model; many: a search drops and adds items, and may part the rows at a fork
         priced = int((items.price > 0).sum())
         every_set = priced <= PARAMS.few_items and priced < self.n_stages
         fewest = PARAMS.fewest_rows_to_part if self.max_cost is None else PARAMS.fewest_rows_to_part_below_cap
@@ -129,9 +132,8 @@ class _BudgetCascade(Cascade):
             sets, orders, parting = *self._within_cap(*all_sets(items), items), None
         else:
             sets, orders, parting = self._search(parts, training, quick[0], branches)
-        teams = [quick] * len(sets)
-        if by_default:
-            teams = self._teams(shuffled, training, models, sets)
+        # fit a model for each set, and keep the orders of them that promise most
+        teams = self._teams(shuffled, training, models, sets) if by_default else [quick] * len(sets)
         plans = [
             StagePlan(team[0] if s.features.size else None, s.features, team[1:] if s.features.size else ())
             for s, team in zip(sets, teams, strict=True)
@@ -177,11 +179,7 @@ class _BudgetCascade(Cascade):
         # What is too dear for a row would hide others.
         start = np.logical_or.reduce([needed for needed in search.needs if self._allows(float(each[needed].sum()))])
         with progress_bar(int((items.price > 0).sum()), "dropping items", self.verbose) as bar:
-
-            def advance(dropped: int) -> None:
-                bar.update(dropped)
-
-            found = eliminate(search, self._seed, advance, start)
+            found = eliminate(search, self._seed, bar.update, start)
         grown = [grow(search, found, self._allows, dearest) for dearest in price_limits(items)]
         every = {s.items.tobytes(): s for s in (*found, *(s for some in grown for s in some))}
         self.item_sets_ = listed(every.values(), items)

@@ -125,6 +125,7 @@ class Cascade(FittedCascade):
         check_apart(groups, groups_certify, ("X", "X_certify"))
         given, certify = group_numbers(groups, X), (X_certify, y_certify, groups_certify)
         rng = check_random_state(self.random_state)
+        # stages that are fitted already need no held-out part: all rows judge them
         stages = getattr(self, "stages", None)
         if isinstance(stages, Stages):
             if self.checkpoint is not None:
@@ -138,6 +139,7 @@ class Cascade(FittedCascade):
             self.own_rows_ = np.arange(len(rows)) if rows.place is None else rows.place
             judged = Judged(stages, table_of(stages, rows.X), rows, np.zeros(len(rows), dtype=np.int64))
             return self._choose([judged], rng, self._judged_by(stages.classes), apart)
+        # others are fitted on the sample, and judged on what is held out of it
         sample = without_weight_zero(replace(cascade_sample(self, X, y, sample_weight), group=given))
         sample, apart = set_apart(self, sample, *certify, rng)
         classes = classes_of(sample) if is_classifier(self) else None

@@ -333,6 +333,7 @@ def learn_exit_path(
         raise InvalidInputError(
             f"the stages know one class, {stages.classes.tolist()[0]!r}, and never doubt; give models of two at least"
         )
+    # rows without weight take no part, not even as places of thresholds
     weights = weights_to_learn(sample_weight, table.n_rows)
     used, truth = weights > 0, class_numbers(stages.classes, y, table.n_rows)
     table, truth, weights = table.take(np.flatnonzero(used)), truth[used], weights[used]
@@ -344,6 +345,7 @@ def learn_exit_path(
         if stack:
             stacked, judged_table = learn_stack(table, truth, weights, rng, by, groups)
             final = stacked.table(table)
+        # every doubt is judged on the same folds, by what its policies lose over the same costs
         judged, loss = judged_losses(judged_table, truth, weights, by), lost(final.value, truth, by)
         seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
         costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]

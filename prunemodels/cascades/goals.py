@@ -89,6 +89,7 @@ def set_apart(
         apart = replace(apart, group=group_numbers(groups_certify, X_certify, "groups_certify"))
         apart = apart.take(rng.permutation(len(apart)))
     else:
+        # a group goes to one side as a whole
         count = min(round(PARAMS.promised_share * len(sample)), PARAMS.most_held_out)
         if sample.group is None:
             order = rng.permutation(len(sample))

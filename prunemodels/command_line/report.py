@@ -67,6 +67,7 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
     """What the page says of a forest or a boosted model, and hints on the rows that were read for it."""
     _check_options(args)
     model = read_model_file(args)
+    # boosted models have a search in the place of a path, and no proof
     if adds_up(model):
         check_boosted_options(args, "pruned limit")
         trees, data, costs = read_boosted_inputs(args, model)
@@ -83,6 +84,7 @@ def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[st
     hints = hints_on_rows(held_out, *instance.seen)
     check_positive(args, instance.model.classes, held_out.y)
     cut: float | None = None
+    # a file that is pruned already may have its vote cut anew, which is no part of the pruning
     if args.pruned is not None:
         with errors_naming("--pruned"):
             inner, cut = without_cut(load_forest(args.pruned, trust_pickle=args.trust_pickle))

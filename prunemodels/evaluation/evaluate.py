@@ -254,6 +254,7 @@ def evaluate(
         )
     if limits and in_chunks(X):
         raise UnsupportedModelError("what a table in chunks uses of limits is not counted; give rows in memory, or no limits")
+    # bills add up over blocks, so that a table in chunks is never in memory as a whole
     uses: list[LimitUse] = []
     splits, bills, losses, weights = trees.ensemble.is_split, list[Bill](), list[Floats](), list[Floats]()
 

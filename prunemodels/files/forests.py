@@ -263,6 +263,7 @@ def _check_tree_nodes(schema: Any, archive: zipfile.ZipFile, place: Path) -> Non
     """
     nodes: dict[Any, dict[str, Any]] = {}
     trees: list[dict[str, Any]] = []
+    # a part that occurs twice is written once and then referred to, so all parts are known before any tree is looked at
     todo = [schema]
     while todo:
         part = todo.pop()

@@ -237,6 +237,7 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         train, valid = self._train_and_valid(sample, X_valid, sample_weight_valid, rng)
         self.training_rows_ = np.arange(len(sample)) if train.place is None else train.place
         shared = {name: getattr(self, name) for name in ("max_depth", "max_features", "min_samples_leaf", "bootstrap")}
+        # scikit-learn's own forest holds the trees that are grown here
         seed = rng.randint(np.iinfo(np.int32).max)
         forest = RandomForestClassifier(most, criterion=criterion, random_state=seed, **shared)
         forest = forest_to_fill(forest, named(self, train.X), train.y, train.weight)

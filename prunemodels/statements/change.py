@@ -258,10 +258,10 @@ def change_of(
     l_before, l_after = losses
     counted = (int((l_after > l_before).sum()), int((l_after < l_before).sum())) if classification else (None, None)
     n = len(weights)
+    # what is counted is counted of examples; means and intervals are those of groups, where there are any
     if groups is not None:
         (c_before, c_after, l_before, l_after), weights = over_groups((before.rows, after.rows, *losses), weights, groups)
         before, after = replace(before, rows=c_before), replace(after, rows=c_after)
-
     return HeldOutChange(
         n=n,
         n_effective=effective_rows(weights),

@@ -316,6 +316,7 @@ def problem_from_table(
     if isinstance(errors, GivenTable) and errors.sample_weight is None and _is_same(errors.table, table):
         errors = replace(errors, sample_weight=sample_weight)
     node_errors = errors.measure(read)
+    # rows pass by in chunks, and only where they go in the trees is kept; rows without weight are left out at once
     chunked, given = ChunkedRouting(ensemble, reader.n_rows, scratch=scratch), list[Any]()
 
     def take(block: RowBlock) -> None:

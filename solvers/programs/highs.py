@@ -61,6 +61,7 @@ def highs(
     if method != "simplex":
         check_linear(lp, f"HiGHS with method {method!r}")
     limit = check_call(lp, time_limit)
+    # tolerances are absolute, so costs come scaled, see (1) of `solvers.programs.engines`, and so do rows that HiGHS would refuse
     k = exponent_of(lp.cost)
     rows = _row_exponents(lp)
     solver = _loaded(lp, k, rows)

@@ -278,6 +278,7 @@ def kept_by_items(core: Core, outer: NDArray[np.bool_], inner: NDArray[np.bool_]
     """A pruning between two nested ones within a budget, as the inner one is; bool, shape (n,)."""
     usage, numbers, ensemble = core.usage, core.numbers, core.ensemble
     most = budget / numbers.price_unit
+    # the items that splits between the two prunings charge, and how many of them each split still lacks
     charged = np.repeat(np.arange(ensemble.n_nodes), np.diff(usage.charges.start))
     asks = (usage.arcs_per_node[charged] > 0) & outer[charged] & ~inner[charged]
     split, item = charged[asks], usage.charges.item[asks]
@@ -294,6 +295,7 @@ def kept_by_items(core: Core, outer: NDArray[np.bool_], inner: NDArray[np.bool_]
     def fits(kept: NDArray[np.bool_]) -> bool:
         return bool(total_cost(usage, numbers, kept, usage.paid_by(kept)) <= most)
 
+    # item by item, the one next whose splits gain most for its price, until one does not fit any more
     found, left = inner, np.unique(item).tolist()
     while left:
         gain = {m: numbers.gain[between(missing - of_item(m))].sum().item() for m in left}

@@ -42,6 +42,7 @@ from solvers.within.core import KnapsackCore
 from solvers.within.edge import BudgetEdge
 from solvers.within.prover import LagrangianOracle, OraclePruning
 
+
 @dataclass(frozen=True, eq=False)
 class Column:
     """A pruning, its error, and what it uses of every row; float64, shape (R,)."""

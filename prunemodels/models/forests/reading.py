@@ -354,11 +354,13 @@ def wrong_with_tree(estimator: Any, n_features: int) -> str | None:
         return f"tree_ is a {type(tree).__name__}"
     if tree.n_features != n_features or estimator.n_features_in_ != n_features:
         return f"it is for {tree.n_features} features, the forest has {n_features} for it"
+    # sizes first: all arrays below are as long as they say
     n, n_values = tree.node_count, len(estimator.classes_) if is_classifier(estimator) else 1
     if n < 1 or tree.n_outputs != 1 or tree.value.shape != (n, 1, n_values):
         return f"it has {n} nodes with values of shape {tree.value.shape} for {n_values} classes and 1 outputs"
     if is_classifier(estimator) and np.ravel(estimator.n_classes_).tolist() != [n_values]:
         return f"n_classes_ is {str(estimator.n_classes_)[:40]} for {n_values} classes"
+    # the nodes are one tree, whose parents come before their children
     split = tree.children_left != -1
     if (split != (tree.children_right != -1)).any():
         return "a node has one child"
@@ -367,6 +369,7 @@ def wrong_with_tree(estimator: Any, n_features: int) -> str | None:
     children = np.concatenate([tree.children_left[split], tree.children_right[split]])
     if (np.bincount(children, minlength=n)[1:] != 1).any():
         return "a node has no parent, or two"
+    # numbers that cannot be compared or averaged
     if np.isnan(tree.threshold[split]).any():
         return "a threshold is missing"
     if not np.isfinite(tree.value).all() or (is_classifier(estimator) and (tree.value < 0).any()):

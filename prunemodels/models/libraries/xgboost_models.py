@@ -69,6 +69,7 @@ def read_xgboost(model: Any) -> ModelForest:
         raise UnsupportedModelError(f"the model predicts {params['num_target']} targets at once; train one model for each")
     link, n_outputs, trees = link_of(objective, LINKS), max(1, int(params["num_class"])), _trees(document)
     labels = None if objective.startswith("reg:") else getattr(model, "classes_", np.arange(max(2, n_outputs)))
+    # what marks missing values only an estimator knows
     missing = getattr(model, "missing", None)
     return forest_from_trees(
         trees,
