@@ -21,7 +21,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from prunemodels.cascades.exit_path import ExitPath
 from prunemodels.cascades.learning import CrossFitted, ExitSample, LearnedExits, exit_problem
-from prunemodels.models.libraries.model_forest import pruned_nodes
+from prunemodels.models.trees import pruned_nodes
 from prunemodels.models.unused_columns import restored_columns
 from prunemodels.stages.policy import ExitPolicy, levels
 from prunemodels.stages.set_stages import SetStages

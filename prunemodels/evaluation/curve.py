@@ -28,8 +28,8 @@ from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.boosting.boosted_pruning import BoostedPath
 from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import losses_of, prediction_losses
-from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.tree_model import tree_model_of
+from prunemodels.models.trees import pruned_ends
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -310,3 +310,38 @@ def counterparts(ensemble: Ensemble, t: int, left: NDArray[np.integer], right: N
             file[ensemble.left[h] - nodes.start] = left[file[h - nodes.start]]
             file[ensemble.right[h] - nodes.start] = right[file[h - nodes.start]]
     return file
+
+
+def pruned_ends(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """For each node the leaf of the pruned tree in which its rows end (a split's own id where it is kept)."""
+    ends = np.arange(ensemble.n_nodes, dtype=np.int32)
+    for level in range(1, int(ensemble.depth.max(initial=0)) + 1):
+        nodes = np.flatnonzero(ensemble.depth == level)
+        above = ensemble.parent[nodes]
+        ends[nodes] = np.where(kept[above], nodes, ends[above])
+    return ends
+
+
+def remaining(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which nodes a pruning leaves, shape (n,): the splits that are kept, and the leaves of the pruned trees."""
+    return np.asarray(pruned_ends(ensemble, kept) == np.arange(ensemble.n_nodes))
+
+
+def pruned_nodes(ensemble: Ensemble, kept: NDArray[np.bool_], trees: int) -> tuple[Ensemble, NDArray[np.int64]]:
+    """The first trees of an ensemble, where all splits outside of `kept`, shape (n,), are leaves, and the nodes that remain."""
+    stays = remaining(ensemble, kept)
+    stays[ensemble.tree_start[trees] :] = False
+    nodes = np.flatnonzero(stays)
+    place = np.cumsum(stays) - 1
+    split = kept[nodes]
+    smaller = replace(
+        ensemble,
+        tree_start=np.concatenate([[0], np.cumsum(np.bincount(ensemble.tree_of[nodes], minlength=trees))]).astype(np.int64),
+        left=np.where(split, place[ensemble.left[nodes]], -1).astype(np.int32),
+        right=np.where(split, place[ensemble.right[nodes]], -1).astype(np.int32),
+        feature=np.where(split, ensemble.feature[nodes], -1).astype(np.int32),
+        threshold=ensemble.threshold[nodes],
+        missing_left=ensemble.missing_left[nodes] & split,
+        value=ensemble.value[nodes],
+    )
+    return smaller, nodes

@@ -255,3 +255,17 @@ def _by_place(answer: Any, n_rows: int, n_features: int, dtype: Any) -> list[Any
     if cells.shape != (n_rows, n_features):
         raise InvalidInputError(f"it has shape {cells.shape}; give ({n_rows}, {n_features}): a row each, a feature each")
     return list(cells.T)
+
+
+def absent(request: Request, given: Answer) -> str:
+    """Names the rows and features that did not come, the first few of each."""
+    rows = request.rows[np.flatnonzero(~given.came.all(axis=1))].tolist()
+    features = [request.features[f] for f in np.flatnonzero(~given.came.all(axis=0))]
+    return (
+        f"{_first(features)} did not come for {len(rows)} row{'s' * (len(rows) != 1)}, {_first(rows)}; what came is kept: "
+        'error.walk.run() asks for the rest; or set ask_again=, or absent="unavailable"'
+    )
+
+
+def _first(names: list[Any]) -> str:
+    return ", ".join(map(repr, names[:5])) + " ..." * (len(names) > 5)

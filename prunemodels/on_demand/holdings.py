@@ -22,7 +22,7 @@ from prunemodels.on_demand.answers import Answer, Cells
 from prunemodels.on_demand.plan import Orders, PurchasePlan
 from prunemodels.on_demand.request import NEVER, Request
 from prunemodels.on_demand.result import OnDemandResult
-from prunemodels.on_demand.steps import KNOWN, UNKNOWN
+from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
 
 
 class Spending:
@@ -114,6 +114,18 @@ class Holdings:
         status = np.where(had, KNOWN, UNKNOWN).astype(np.uint8)
         paid_by = np.full((n, plan.costs.n_items), NEVER, dtype=np.int32)
         return cls(rows, values.copy(), status, paid_by, np.zeros(n, dtype=bool), cap)
+
+    def enter(self, plan: PurchasePlan, request: Request, given: Answer) -> None:
+        """Enter an answer; twice changes nothing."""
+        where = np.ix_(request.positions, np.searchsorted(plan.features, request.columns))
+        pays = given.had @ plan.needs[where[1].ravel()]
+        paid_by = self.paid_by[request.positions]
+        self.paid_by[request.positions] = np.where(pays, np.minimum(paid_by, request.number), paid_by)
+        self.cells[where] = np.where(given.came, given.values, self.cells[where])
+        self.status[where] = np.where(given.came, np.where(given.had, KNOWN, LOST), self.status[where])
+        for (i, f), why in given.wrong.items():
+            if given.came[i, f]:
+                self.refused[int(request.positions[i]), request.features[f]] = why
 
 
 class Decider(ABC):

@@ -161,10 +161,13 @@ class OnDemandPredictor:
         InvalidInputError
             for labels that repeat, features that the forest does not have, and values that are not finite numbers or NaN.
         """
+        return self._begun(rows, known)
+
+    def _begun(self, rows: Any, known: Any, lost: NDArray[np.bool_] | bool = False, bought: bool = False) -> Walk:
+        """A walk; see `Start` for `lost` and `bought`."""
         labels = _labels(rows)
-        walk = Walk(self._plan, self._decider, Start(self.acquire, labels, self._known(known, labels), self._asking))
-        walk._never_buy(self._not_to_be_had(known, labels))
-        return walk
+        values, lost = self._known(known, labels), lost | self._not_to_be_had(known, labels)
+        return Walk(self._plan, self._decider, Start(self.acquire, labels, values, self._asking, lost, bought))
 
     @checked
     def resume(self, walk: Walk) -> Walk:
@@ -190,7 +193,7 @@ class OnDemandPredictor:
         ...     again.take(request, X_test.loc[request.rows, list(request.features)])
         ...
         """
-        walk._go_on(self._plan, self._decider, self.acquire)
+        walk.go_on(self._plan, self._decider, self.acquire)
         return walk
 
     @checked
@@ -299,10 +302,8 @@ class OnDemandPredictor:
             if name not in table:
                 raise InvalidInputError(f"X has no column {name!r}; give a table with the columns of the model")
             given[name] = np.ma.array(np.asarray(table[name]), mask=~mask[:, names.index(name)])
-        walk = self.start(len(mask), known=given)
         lost = np.zeros_like(mask) if asked is None else np.asarray(asked, dtype=bool) & ~mask
-        walk._bought_before(lost[:, self._plan.features])
-        return walk
+        return self._begun(len(mask), given, lost[:, self._plan.features], bought=True)
 
     def _not_to_be_had(self, known: Any, labels: pd.Index[Any]) -> NDArray[np.bool_]:
         """Which cells of `known` are `UNAVAILABLE`, shape (n, F)."""

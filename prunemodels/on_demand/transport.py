@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Protocol
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from prunemodels.on_demand.answers import Cells
@@ -38,6 +40,8 @@ class Start(NamedTuple):
     rows: pd.Index[Any]  # labels of the n rows
     known: Cells  # values that are known from the start, shape (n, F), and whether each is
     asking: Asking = Asking()  # how to ask, what a row may pay at most, and what to do with values that do not come
+    lost: NDArray[np.bool_] | bool = False  # shape (n, F): values that cannot be had
+    bought: bool = False  # whether the known features were bought: then what they share with others is paid
 
 
 class Asker(Resumable, Protocol):

@@ -29,7 +29,7 @@ from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.numbers import INT64_SAFE
-from prunemodels.on_demand.answers import Answer, Refused, logger, read
+from prunemodels.on_demand.answers import Answer, Refused, absent, logger, read
 from prunemodels.on_demand.holdings import Decider, Holdings, Spending
 from prunemodels.on_demand.plan import PurchasePlan
 from prunemodels.on_demand.request import NEVER, Acquire, AcquisitionFailedError, InterruptedAcquisitionError, Request
@@ -89,12 +89,16 @@ class Walk:
     """
 
     def __init__(self, plan: PurchasePlan, decider: Callable[[Holdings], Decider], start: Start) -> None:
-        self.acquire, self.rows, known, asking = start
+        self.acquire, self.rows, self._asking = start.acquire, start.rows, start.asking
         self.rounds = self.requests = 0
-        cap = None if asking.max_cost is None else min(int(asking.max_cost / plan.unit), INT64_SAFE)
-        self._asking = asking
-        self._held = Holdings.at_start(plan, self.rows, known, cap)
-        self._decider: Decider | None = decider(self._held)
+        most = self._asking.max_cost
+        cap = None if most is None else min(int(most / plan.unit), INT64_SAFE)
+        held = self._held = Holdings.at_start(plan, self.rows, start.known, cap)
+        self._decider: Decider | None = decider(held)
+        # the decider may have refused known values
+        if start.bought:
+            held.paid_by[(held.status == KNOWN) @ plan.needs] = 0
+        held.status[start.lost & (held.status == UNKNOWN)] = LOST
         self._orders = self._decider.orders(plan, self.rows)
         self._memory: tuple[str, int, Any] = ("", 0, None)
         self._arrived: list[tuple[Request, Answer, list[Request]]] = []
@@ -120,8 +124,8 @@ class Walk:
         self.acquire = self._decider = None
         self._make_locks()
 
-    def _go_on(self, plan: PurchasePlan, decider: Callable[[Holdings], Decider], acquire: Acquire | None) -> None:
-        """Go on with the model with which the walk began."""
+    def go_on(self, plan: PurchasePlan, decider: Callable[[Holdings], Decider], acquire: Acquire | None) -> None:
+        """Go on after pickling with the model with which the walk began; `OnDemandPredictor.resume` calls this."""
         if self._decider is not None:
             raise InvalidInputError("this walk has its model; only one that was pickled is resumed")
         found, (model, made, memory) = decider(self._held), self._memory
@@ -295,15 +299,6 @@ class Walk:
                 chosen[rows] = self._plan.features[np.argmax(one, axis=1)]
             return chosen
 
-    def _never_buy(self, lost: NDArray[np.bool_]) -> None:
-        """Values that cannot be had, shape (n, F)."""
-        self._held.status[lost & (self._held.status == UNKNOWN)] = LOST
-
-    def _bought_before(self, lost: NDArray[np.bool_]) -> None:
-        """Count the known features as bought: what they share with others is paid. `lost`, shape (n, F), cannot be had."""
-        self._held.paid_by[(self._held.status == KNOWN) @ self._plan.needs] = 0
-        self._never_buy(lost)
-
     def _waiting(self, one_feature: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The rows that wait for something, and what for: all that they are certain to need, or one feature each."""
         rows = np.flatnonzero(~self._held.done)
@@ -373,12 +368,12 @@ class Walk:
         for (i, f), why in given.wrong.items():
             again = "is asked for again" if not last else "counts as unavailable"
             logger.warning("%r of row %r %s; it %s", request.features[f], request.rows[i], why, again)
-        absent = int((~given.had).sum())
-        self.note("answered", request, f"{absent:,} of {given.had.size:,} values did not come" if absent else "")
+        missing = int((~given.had).sum())
+        self.note("answered", request, f"{missing:,} of {given.had.size:,} values did not come" if missing else "")
         self._arrived.append((request, given, rest))  # a single step: from here on the answer is safe from Ctrl-C
         self._settle()
         if rest and last:
-            raise AcquisitionFailedError(f"the answer to {request} is incomplete: {_absent(request, given)}", request, self)
+            raise AcquisitionFailedError(f"the answer to {request} is incomplete: {absent(request, given)}", request, self)
 
     def _take_late(self, request: Request, given: Answer) -> None:
         """Enter the values that could not be had before."""
@@ -393,31 +388,9 @@ class Walk:
         """Enter the answers that arrived. Entering one twice, after an interruption, changes nothing."""
         while self._arrived:
             request, given, rest = self._arrived[0]
-            where = np.ix_(request.positions, np.searchsorted(self._plan.features, request.columns))
-            pays = given.had @ self._plan.needs[where[1].ravel()]
-            paid_by = self._held.paid_by[request.positions]
-            self._held.paid_by[request.positions] = np.where(pays, np.minimum(paid_by, request.number), paid_by)
-            self._held.cells[where] = np.where(given.came, given.values, self._held.cells[where])
-            self._held.status[where] = np.where(given.came, np.where(given.had, KNOWN, LOST), self._held.status[where])
-            for (i, f), why in given.wrong.items():
-                if given.came[i, f]:
-                    self._held.refused[int(request.positions[i]), request.features[f]] = why
+            self._held.enter(self._plan, request, given)
             if (given.came & ~given.had).any():
                 self._unavailable[request.number] = request
             self._open.pop(request.number, None)
             self._open.update({other.number: other for other in rest})
             del self._arrived[0]
-
-
-def _absent(request: Request, given: Answer) -> str:
-    """Names the rows and features that did not come, the first few of each."""
-    rows = request.rows[np.flatnonzero(~given.came.all(axis=1))].tolist()
-    features = [request.features[f] for f in np.flatnonzero(~given.came.all(axis=0))]
-    return (
-        f"{_first(features)} did not come for {len(rows)} row{'s' * (len(rows) != 1)}, {_first(rows)}; what came is kept: "
-        'error.walk.run() asks for the rest; or set ask_again=, or absent="unavailable"'
-    )
-
-
-def _first(names: list[Any]) -> str:
-    return ", ".join(map(repr, names[:5])) + " ..." * (len(names) > 5)

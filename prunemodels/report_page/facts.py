@@ -42,8 +42,8 @@ from prunemodels.evaluation.vote import with_cut
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.labelled_samples import losses_of
-from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.losses import loss_of
+from prunemodels.models.trees import pruned_ends
 from prunemodels.report_page.evidence import Evidence, evidence_of
 from prunemodels.report_page.payers import PAGE, Answers, Payers, payers
 from prunemodels.statements.by_class import by_class

@@ -24,7 +24,7 @@ from formulations.instance.ensemble import Ensemble, Task
 from formulations.instance.routing import features_of, leaves_of
 from prunemodels.models.costs import cost_items, first_stages_of_items, staged_example_costs
 from prunemodels.models.forests.reading import check_columns
-from prunemodels.models.libraries.model_forest import pruned_ends
+from prunemodels.models.trees import pruned_ends
 from prunemodels.stages.stages import StageOutput
 
 

@@ -43,8 +43,9 @@ from formulations.errors import SolverFailedError
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
-from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
+from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.losses import SampleLoss
+from prunemodels.models.trees import pruned_ends
 
 
 @dataclass(frozen=True)

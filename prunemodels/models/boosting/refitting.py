@@ -26,8 +26,9 @@ from scipy.sparse.linalg import lsqr
 
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import leaves_of
-from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
+from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.losses import SampleLoss
+from prunemodels.models.trees import pruned_ends
 
 STRENGTHS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 """The default values of k in (1)."""

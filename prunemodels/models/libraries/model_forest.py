@@ -26,7 +26,7 @@ from prunemodels.models.columns import TracedColumns, trace_pipeline
 from prunemodels.models.costs import Costs, column_items, cost_items, features_named_in
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.models.response import Link, Response, SecondClass, TwoClassRule, merged
-from prunemodels.models.trees import CategorySet, Cells, Trees, cast_rows, mean_of_leaves
+from prunemodels.models.trees import CategorySet, Cells, Trees, cast_rows, mean_of_leaves, pruned_ends, pruned_nodes
 from prunemodels.models.user_columns import UserColumns
 
 NEARLY_ZERO = float(np.float32(1e-35))
@@ -338,41 +338,6 @@ def forest_from_trees(
     given: dict[str, Any] = {"sharpness": 1.0, "averaged": False, "category_columns": made, **other}
     whole = replace(ensemble, value=value)
     return ModelForest(whole, leaf_value, classes, output, scale, base, link, source=source, cells=cells, **given)
-
-
-def pruned_ends(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """For each node the leaf of the pruned tree in which its rows end (a split's own id where it is kept)."""
-    ends = np.arange(ensemble.n_nodes, dtype=np.int32)
-    for level in range(1, int(ensemble.depth.max(initial=0)) + 1):
-        nodes = np.flatnonzero(ensemble.depth == level)
-        above = ensemble.parent[nodes]
-        ends[nodes] = np.where(kept[above], nodes, ends[above])
-    return ends
-
-
-def remaining(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which nodes a pruning leaves, shape (n,): the splits that are kept, and the leaves of the pruned trees."""
-    return np.asarray(pruned_ends(ensemble, kept) == np.arange(ensemble.n_nodes))
-
-
-def pruned_nodes(ensemble: Ensemble, kept: NDArray[np.bool_], trees: int) -> tuple[Ensemble, NDArray[np.int64]]:
-    """The first trees of an ensemble, where all splits outside of `kept`, shape (n,), are leaves, and the nodes that remain."""
-    stays = remaining(ensemble, kept)
-    stays[ensemble.tree_start[trees] :] = False
-    nodes = np.flatnonzero(stays)
-    place = np.cumsum(stays) - 1
-    split = kept[nodes]
-    smaller = replace(
-        ensemble,
-        tree_start=np.concatenate([[0], np.cumsum(np.bincount(ensemble.tree_of[nodes], minlength=trees))]).astype(np.int64),
-        left=np.where(split, place[ensemble.left[nodes]], -1).astype(np.int32),
-        right=np.where(split, place[ensemble.right[nodes]], -1).astype(np.int32),
-        feature=np.where(split, ensemble.feature[nodes], -1).astype(np.int32),
-        threshold=ensemble.threshold[nodes],
-        missing_left=ensemble.missing_left[nodes] & split,
-        value=ensemble.value[nodes],
-    )
-    return smaller, nodes
 
 
 def pruned_part(forest: ModelForest, kept: NDArray[np.bool_], trees: int) -> tuple[ModelForest, NDArray[np.int64]]:

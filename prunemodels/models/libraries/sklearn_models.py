@@ -23,9 +23,9 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
 from prunemodels.models.forests.reading import pruned_tree
-from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees, pruned_ends, remaining
+from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees
 from prunemodels.models.response import Link
-from prunemodels.models.trees import CategorySet, Trees, joined, one_tree
+from prunemodels.models.trees import CategorySet, Trees, joined, one_tree, pruned_ends, remaining
 from prunemodels.models.user_columns import UserColumns
 
 LOSSES = {"log_loss": "log loss", "squared_error": "squared error"}

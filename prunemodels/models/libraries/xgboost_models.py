@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
-from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees, link_of, remaining
+from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees, link_of
 from prunemodels.models.response import Link
-from prunemodels.models.trees import CategorySet, Trees, before, counterparts, joined, level_by_level, one_tree
+from prunemodels.models.trees import CategorySet, Trees, before, counterparts, joined, level_by_level, one_tree, remaining
 from prunemodels.models.user_columns import UserColumns
 
 NO_PARENT = 2147483647

@@ -20,9 +20,9 @@ from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted
 from prunemodels.models.boosting.descent import descend, majorise, state_of
 from prunemodels.models.boosting.refitting import Leaves, corrections, refitted
-from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.models.losses import loss_of
+from prunemodels.models.trees import pruned_ends
 from prunemodels.other_libraries import BoostedPath, boosted_path
 from solvers import min_cut, price_sharing
 from tests.instances import way
