@@ -1,7 +1,7 @@
 """Boosted and averaged forests of XGBoost and LightGBM on MiniBooNE: loss, error and features, unpruned and pruned.
 
     python -m benchmarks.boosted                     100 trees of depth 6, 15,000 rows to prune on
-    python -m benchmarks.boosted --rows 5000 --quick fewer rows, the boosted XGBoost model only
+    python -m benchmarks.boosted --rows 5000         fewer
 
 Features cost 1 each. Each line has the budget, the figures of the pruned model on rows that were used neither for training nor
 for pruning, and the seconds of the search, which all budgets share. The pruned model was exported to its own library and read
@@ -28,14 +28,12 @@ from prunemodels.other_libraries import boosted_path, problem_from_model
 HEAD = ("model", "budget", "features, held out", "log loss", "error", "splits", "seconds")
 
 
-def models(quick: bool) -> Iterator[tuple[str, Any, bool]]:
+def models() -> Iterator[tuple[str, Any, bool]]:
     """Name, unfitted model, and whether it averages its trees."""
     import lightgbm
     import xgboost
 
     yield "XGBoost", xgboost.XGBClassifier(n_estimators=100, max_depth=6, random_state=0), False
-    if quick:
-        return
     yield "LightGBM", lightgbm.LGBMClassifier(n_estimators=100, num_leaves=31, verbose=-1, random_state=0), False
     yield "XGBRF", xgboost.XGBRFClassifier(n_estimators=40, max_depth=12, random_state=0), True
 
@@ -49,13 +47,13 @@ def pruned_models(model: Any, averaged: bool, X: NDArray[Any], y: NDArray[Any], 
     return [boosted.at_cost(budget).to_model() for budget in budgets]
 
 
-def lines(rows: int, budgets: list[float], quick: bool) -> Iterator[str]:
+def lines(rows: int, budgets: list[float]) -> Iterator[str]:
     data = load_dataset("miniboone")
     X, y = np.asarray(data.X, dtype=np.float32), np.asarray(data.y)
     order = np.random.default_rng(0).permutation(len(y))
     train, valid, test = order[:35_000], order[35_000 : 35_000 + rows], order[50_000:]
     yield markdown(HEAD, [])
-    for name, model, averaged in models(quick):
+    for name, model, averaged in models():
         model.fit(X[train], y[train])
         yield row(name, "none", model, X[test], y[test], 0.0)
         start = time.perf_counter()
@@ -75,9 +73,8 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--rows", type=int, default=15_000)
     parser.add_argument("--budgets", type=float, nargs="+", default=[35.0, 24.9, 15.0, 10.0, 5.0])
-    parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
-    for text in lines(arguments.rows, arguments.budgets, arguments.quick):
+    for text in lines(arguments.rows, arguments.budgets):
         print(text, flush=True)
 
 

@@ -53,13 +53,12 @@ def cells_of(problem: pm.PruningProblem, path: PruningPath, budget: Fraction, se
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--data", default="covtype426k", choices=("covtype426k", "miniboone"))
-    parser.add_argument("--rows", type=int, help="so many rows of the cost sample; default: all")
     parser.add_argument("--seconds", type=float, default=30.0, help="for the method best")
     parser.add_argument("--exact-seconds", type=float, default=300.0, help="for the method exact; 0: leave it out")
     parser.add_argument("--edges", type=int, default=3)
     args = parser.parse_args()
     forest, X = bp16(args.data)
-    problem = pm.problem_from_forest(forest, X[: args.rows], costs=1.0)
+    problem = pm.problem_from_forest(forest, X, costs=1.0)
     path = pm.pruning_path(problem, certificate=False)
     print(f"{problem}\n{machine()}\n")
     head = ["edge", "budget", "best breakpoint", "LP1", f"best, {args.seconds:g} s: error", "closed"]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks.measuring import Peak, apart, line, markdown, warm_up
+from benchmarks.measuring import Peak, apart, command_line, line, markdown, warm_up
 from prunemodels.data_files import load_dataset
 
 TRAIN_ROWS = 150_000  # the rows that the forest is grown on, the first ones; the cost sample comes after them
@@ -67,22 +67,21 @@ def measured(file: Path, job: str, given: argparse.Namespace) -> dict[str, float
     return {**seconds, "bytes": peak.extra, **left(problem)}
 
 
-def grow(file: Path, trees: int, rows: int) -> None:
-    joblib.dump(RandomForestClassifier(trees, n_jobs=-1, random_state=0).fit(*rows_of(0, rows)), file)
+def grow(file: Path, trees: int) -> None:
+    joblib.dump(RandomForestClassifier(trees, n_jobs=-1, random_state=0).fit(*rows_of(0, TRAIN_ROWS)), file)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.default_forest", description=__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("--rows", type=int, default=10_000, help="cost rows")
     parser.add_argument("--trees", type=int, default=100)
-    parser.add_argument("--train-rows", type=int, default=TRAIN_ROWS)
     parser.add_argument("--lam", type=float, default=0.005)
     parser.add_argument("--budget", type=float, default=12)
     parser.add_argument("--only", nargs="+", choices=JOBS, default=list(JOBS))
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "forest.joblib"
-        apart(grow, file, given.trees, given.train_rows)
+        apart(grow, file, given.trees)
         head = ["job", "instance, s", "seconds", "CPU s", "peak, GB", "splits", "with arcs", "groups", "groups with arcs"]
         print(markdown(head, []))
         for job in given.only:

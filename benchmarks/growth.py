@@ -46,15 +46,8 @@ from prunemodels.comparison.processes import machine
 from prunemodels.plots.picture import GREY, frame, look, save_picture
 from solvers import linear_program
 
-INSTANCE: dict[str, str] = {
-    "size": "int64",
-    "rows": "int64",
-    "trees": "int64",
-    "splits_unpruned": "int64",
-    "usage_arcs": "int64",
-    "lam": "float64",
-    "optimum": "float64",
-}
+INSTANCE = dict.fromkeys(("size", "rows", "trees", "splits_unpruned", "usage_arcs"), "int64")
+INSTANCE |= dict.fromkeys(("lam", "optimum"), "float64")
 """The columns that say what was solved, by the least value found; those of `pm.compare` follow, then `usable`."""
 
 LEAST = {"seconds": 0.02, "peak_memory_mb": 2.0}

@@ -139,8 +139,7 @@ OURS = {"mistakes": "cascade, mistakes", "log loss": "cascade, log loss", "1 - A
 
 def cascade_answers(problem: Problem, options: Mapping[str, object], *, together: bool = False) -> list[Answer]:
     """The cascade as it comes, one object for all budgets."""
-    names = [f"x{f}" for f in range(problem.n_features)]
-    train, valid, test = (pd.DataFrame(part.X, columns=names) for part in (problem.train, problem.valid, problem.test))
+    train, valid, test = (part.table for part in (problem.train, problem.valid, problem.test))
     model = pm.BudgetCascadeClassifier(costs=problem.costs, lam=0, random_state=problem.seed, verbose=0, **options)
     with threadpool_limits(1):
         if together:

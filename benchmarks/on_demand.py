@@ -29,6 +29,7 @@ from prunemodels.on_demand.predictor import OnDemandPredictor
 from prunemodels.stages.policy import StagedModel
 
 BUDGETS: dict[str, tuple[float | None, ...]] = {"miniboone": (10, 20, None), "covtype426k": (8, 14, None)}
+MOST_ROWS = 20_000  # held-out rows to predict
 PRICED = ("heart_cleveland", "ann_thyroid", "hepatitis", "pima", "bupa")
 
 
@@ -50,11 +51,11 @@ def costs_of(forest: Any, X: Any, y: NDArray[Any], costs: Any) -> list[tuple[OnD
     return runs
 
 
-def uniform(name: str, most: int) -> None:
+def uniform(name: str) -> None:
     """Print a line for each budget."""
     forest, X_cost = bp16(name)
     data = load_dataset(name)
-    X, test = np.asarray(data.X, dtype=np.float32), data.parts(0)[2][:most]
+    X, test = np.asarray(data.X, dtype=np.float32), data.parts(0)[2][:MOST_ROWS]
     path = pm.pruning_path(pm.problem_from_forest(forest, X_cost, costs=1.0), certificate=False)
     for budget in BUDGETS[name]:
         model = forest if budget is None else pm.apply_pruning(path.at_cost(budget), forest)
@@ -128,8 +129,6 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--prices", action="store_true", help="data with real prices instead")
     parser.add_argument("--down", action="store_true", help="cascades, one of whose suppliers is down")
-    parser.add_argument("--data", nargs="+", choices=(*BUDGETS, *PRICED), help="default: all of the kind")
-    parser.add_argument("--rows", type=int, default=20_000, help="most held-out rows to predict")
     args = parser.parse_args()
     if args.down:
         columns = [f"{what}, {how}" for how in ("delivers", "down: stops", "down: goes round") for what in ("error %", "cost")]
@@ -141,10 +140,8 @@ def main() -> None:
         machine(), markdown(["data", "pruned to", "all that is needed", "stopping early", *seconds], []), sep="\n\n", flush=True
     )
     for name in PRICED if args.prices else BUDGETS:
-        if args.data and name not in args.data:
-            continue
         if not args.prices:
-            uniform(name, args.rows)
+            uniform(name)
             continue
         for share in (None, 0.95, 0.8):
             priced(name, share)

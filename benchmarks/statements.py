@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 
 import prunemodels as pm
 from benchmarks.frontier.data import SOURCES, load_problem
-from benchmarks.frontier.problem import Part, Problem
+from benchmarks.frontier.problem import Problem
 from benchmarks.measuring import command_line, markdown
 from formulations.errors import InvalidInputError
 from prunemodels.cascades.cascade import Cascade
@@ -74,7 +74,7 @@ def tried(k: int) -> list[Seen]:
 def judged(kind: str, k: int, problem: Problem) -> Iterator[Seen]:
     """What is stated of five budgets, and what calling gives."""
     own, source = fitted(kind, problem)
-    test = table_of(problem.test)
+    test = problem.test.table
     full = float(np.sum([float(price) for price in problem.costs.prices]))
     first = float(source.exit_path_.error[-1])
     for share in SHARES:
@@ -103,10 +103,10 @@ def fitted(kind: str, problem: Problem) -> tuple[pd.DataFrame, Cascade]:
     regression = problem.task == "regression"
     if kind == "forest's exits":
         forest = (RandomForestRegressor if regression else RandomForestClassifier)(20, min_samples_leaf=4, random_state=0)
-        train, valid = table_of(problem.train), table_of(problem.valid)
+        train, valid = problem.train.table, problem.valid.table
         path = pm.pruning_path(pm.problem_from_forest(forest.fit(train, problem.train.y), valid, costs=problem.costs))
         return valid, pm.exit_path(path, valid, problem.valid.y, random_state=0)
-    X = pd.concat([table_of(problem.train), table_of(problem.valid)], ignore_index=True)
+    X = pd.concat([problem.train.table, problem.valid.table], ignore_index=True)
     y = np.concatenate([problem.train.y, problem.valid.y])
     if kind == "sets":
         finds_sets = pm.BudgetCascadeRegressor if regression else pm.BudgetCascadeClassifier
@@ -117,11 +117,6 @@ def fitted(kind: str, problem: Problem) -> tuple[pd.DataFrame, Cascade]:
     stages = [(line, order[:size].tolist()) for size in (1, (len(order) + 1) // 2, len(order))]
     kinds = pm.CascadeRegressor if regression else pm.CascadeClassifier
     return X, kinds([(None, []), *stages], problem.costs, lam=0, random_state=0).fit(X, y)
-
-
-def table_of(part: Part) -> pd.DataFrame:
-    """The rows with names for their columns."""
-    return pd.DataFrame(part.X, columns=[f"x{f}" for f in range(part.X.shape[1])])
 
 
 def table(seen: pd.DataFrame) -> str:

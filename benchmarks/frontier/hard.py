@@ -59,19 +59,15 @@ def capped(
 
 def cascades(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """`BudgetCascadeClassifier(max_cost=k)` as it comes, a fit for each k, on the rows of both parts."""
-    names = [f"x{f}" for f in range(problem.n_features)]
-    X, valid, test = (
-        pd.DataFrame(part, columns=names)
-        for part in (np.concatenate([problem.train.X, problem.valid.X]), problem.valid.X, problem.test.X)
-    )
+    X = pd.concat([problem.train.table, problem.valid.table], ignore_index=True)
     y = np.concatenate([problem.train.y, problem.valid.y])
     for k in problem.budgets:
         start = time.process_time()
         with threadpool_limits(1):
             model = pm.BudgetCascadeClassifier(costs=problem.costs, max_cost=k, random_state=problem.seed, verbose=0).fit(X, y)
             seconds = time.process_time() - start
-            said = [model.predict_proba(some) for some in (valid, test)]
-            found = capped(problem, k, said[0], said[1], float(model.prediction_cost(test).max()), seconds, {})
+            valid, test = (model.predict_proba(part.table) for part in (problem.valid, problem.test))
+            found = capped(problem, k, valid, test, float(model.prediction_cost(problem.test.table).max()), seconds, {})
         yield replace(found, valid_error=rounded(model.held_out_error_))
 
 

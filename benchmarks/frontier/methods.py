@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -73,10 +73,11 @@ def exit_candidates(
     params: Mapping[str, Value],
     fit_s: float,
     ends: Mapping[str, str],
-    names: Sequence[str] | None = None,
+    *,
+    named: bool = False,
 ) -> Iterator[Candidate]:
     """The fitted objects that spend the problem's budgets; they were learned from the validation part."""
-    valid, test = (part.X if names is None else pd.DataFrame(part.X, columns=names) for part in (problem.valid, problem.test))
+    valid, test = (part.table if named else part.X for part in (problem.valid, problem.test))
     for budget in problem.budgets:
         try:
             model = source.at_cost(budget)
@@ -128,13 +129,11 @@ def fitted_cascade(problem: Problem, stage: Any, params: Mapping[str, Value], en
     """A cascade of such models on sets of columns that it finds; sets and exits are learned on the validation part."""
     start = time.process_time()
     kind = pm.BudgetCascadeRegressor if problem.task == "regression" else pm.BudgetCascadeClassifier
-    names = [f"x{f}" for f in range(problem.n_features)]
-    train, valid = (pd.DataFrame(part.X, columns=names) for part in (problem.train, problem.valid))
     model = kind(stage, problem.costs, lam=0, random_state=problem.seed)
     with threadpool_limits(1):
-        model.fit(train, problem.train.y, X_valid=valid, y_valid=problem.valid.y)
+        model.fit(problem.train.table, problem.train.y, X_valid=problem.valid.table, y_valid=problem.valid.y)
     seconds = time.process_time() - start
-    return list(exit_candidates(problem, model, params, seconds, ends, names))
+    return list(exit_candidates(problem, model, params, seconds, ends, named=True))
 
 
 CASCADE_LEAVES = (3, 7, 15, 31, 63, 127, 255, 511, 1023)  # numbers of leaves of a stage's trees

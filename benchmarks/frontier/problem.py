@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.measuring import write_text
@@ -51,6 +52,11 @@ Task = Literal["classification", "regression"]
 class Part(NamedTuple):
     X: NDArray[np.float32]
     y: NDArray[Any]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The rows with names for their columns: x0, x1, ..."""
+        return pd.DataFrame(self.X).add_prefix("x")
 
 
 @dataclass(frozen=True, eq=False)

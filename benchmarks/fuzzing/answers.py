@@ -219,7 +219,7 @@ def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str
     problem = instance.problem
     for lam in _lambdas(instance, rng):
         for name in _engines(SOLVERS, EVERY_TIME, rng):
-            yield f"{name}, lam={lam!r}", partial(_judge_lambda, instance, name, lam)
+            yield f"{name}, lam={lam!r}", partial(_judge_solution, instance, partial(SOLVERS[name], problem, lam))
         for call, ask in _doors_at(problem, lam, rng):
             yield call, partial(_judge_solution, instance, ask)
     for ties in ("smallest", "largest"):
@@ -227,7 +227,7 @@ def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str
     budgets = _budgets(instance, rng)
     for budget in budgets:
         for name in _engines(BUDGET_SOLVERS, WITHIN_EVERY_TIME, rng):
-            yield f"{name}, budget={budget!r}", partial(_judge_budget, instance, name, budget)
+            yield f"{name}, budget={budget!r}", partial(_judge_within, instance, partial(_named, name, problem, budget), budget)
         for call, ask in _doors_within(problem, budget, rng):
             yield call, partial(_judge_within, instance, ask, budget)
     yield f"pm.solve, budget={budgets!r}", partial(_judge_budgets, instance, budgets)
@@ -305,11 +305,6 @@ def _hidden(instance: Enumerated, value: Fraction | float) -> Fraction:
     return PRECISION * (instance.roots + abs(Fraction(value)))
 
 
-def _judge_lambda(instance: Enumerated, name: str, given: float | Fraction) -> Iterator[str]:
-    """(1), (2), (3), (5) of an engine at a lambda."""
-    return _judge_solution(instance, lambda: SOLVERS[name](instance.problem, given))
-
-
 def _judge_solution(instance: Enumerated, ask: Callable[[], Solution]) -> Iterator[str]:
     """(1), (2), (3), (5) at a lambda."""
     solution = ask()
@@ -351,14 +346,12 @@ def _judge_path(instance: Enumerated, ties: Literal["smallest", "largest"]) -> I
             yield f"at lambda {float(lam)!r}: {float(mine)!r}, the optimum is {float(best)!r}; it states {path.relative_gap!r}"
 
 
-def _judge_budget(instance: Enumerated, name: str, budget: float | Fraction) -> Iterator[str]:
-    """(1) to (6) of an engine within a budget."""
-    solution = replace(BUDGET_SOLVERS[name](instance.problem, budget), method=name)
-    return _wrong_within(instance, solution, budget, closes=name == "exact")
+def _named(name: str, problem: PruningProblem, budget: float | Fraction) -> LimitedSolution:
+    return replace(BUDGET_SOLVERS[name](problem, budget), method=name)
 
 
 def _judge_within(instance: Enumerated, ask: Callable[[], LimitedSolution], budget: float | Fraction) -> Iterator[str]:
-    """(1) to (6) of an answer through the public door."""
+    """(1) to (6) of an answer within a budget."""
     solution = ask()
     return _wrong_within(instance, solution, budget, closes=solution.method == "exact")
 

@@ -37,18 +37,14 @@ Uses = list[Fraction]  # what each pruning of an instance uses of a limit
 def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
     limits, uses = drawn(instance, rng)
     method = str(rng.choice(["path", "best", "exact"]))
-    yield f"{method}, {limits}", partial(_judge, instance, limits, uses, method)
+    engine = lambda: replace(solve_limits(instance.problem, limits, method=method), method=method)  # noqa: E731  # type: ignore[arg-type]
+    yield f"{method}, {limits}", partial(_judge_answer, instance, limits, uses, engine)
     for options in ({}, {"method": method}):
         ask = partial(pm.solve, instance.problem, limits=limits, **options)
         yield f"pm.solve, {limits}, {options}", partial(_judge_answer, instance, limits, uses, ask)
 
 
 findings = partial(answers.findings, calls=_calls)
-
-
-def _judge(instance: Enumerated, limits: list[Limit], uses: list[Uses], method: str) -> Iterator[str]:
-    ask = lambda: replace(solve_limits(instance.problem, limits, method=method), method=method)  # noqa: E731  # type: ignore[arg-type]
-    return _judge_answer(instance, limits, uses, ask)
 
 
 def _judge_answer(

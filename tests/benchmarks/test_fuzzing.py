@@ -254,7 +254,7 @@ def test_a_call_that_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     instance = answers.enumerated(two_trees())
     assert instance is not None
     with pytest.raises(answers.NeverEndsError), answers.limited(1000):
-        list(answers._judge_lambda(instance, "min_cut", 0.1))
+        list(answers._judge_solution(instance, partial(SOLVERS["min_cut"], instance.problem, 0.1)))
 
 
 @pytest.mark.slow

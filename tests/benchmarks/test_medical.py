@@ -50,7 +50,6 @@ def test_who_knows_the_prices_is_never_beaten_on_the_samples(data: MedicalData) 
     budgets = budgets_of(data, SHARES)
     seeing = Optimiser(true, true)
     best = seeing.within(budgets)
-    assert (seeing.solved, seeing.unproven) == (len(budgets), 0)
     assert all(p.exact_cost <= b for p, b in zip(best, budgets, strict=True))
     assert best[0].exact_cost == 0
     assert best[-1].exact_error < best[0].exact_error
@@ -59,7 +58,6 @@ def test_who_knows_the_prices_is_never_beaten_on_the_samples(data: MedicalData) 
         found = blind.within(budgets)
         assert all(p.problem is true for p in found)
         assert all(p.exact_cost <= b and p.exact_error >= q.exact_error for p, b, q in zip(found, budgets, best, strict=True))
-        assert blind.solved > len(budgets)
         assert any(p.exact_error > q.exact_error for p, q in zip(found, best, strict=True))
         assert found[-1].exact_cost > budgets[-1] / 2
 
@@ -76,7 +74,7 @@ def test_one_repeat_measures_on_patients_not_seen(data: MedicalData, monkeypatch
         return evaluate(forest, X, y, **options)
 
     monkeypatch.setattr(medical.pm, "evaluate", noted)
-    rows, solved, unproven = medical.one_repeat("bupa", 3)
+    rows = medical.one_repeat("bupa", 3)
     assert set(seen) == {tuple(test)}
     by = {(row["known"], row["budget"]): (row["dollars"], row["error"]) for row in rows}
     assert set(by) == {(k, b) for k in KNOWN for b in range(len(SHARES))} | {(x, -1) for x in ("unpruned", "default", "chosen")}
@@ -85,7 +83,6 @@ def test_one_repeat_measures_on_patients_not_seen(data: MedicalData, monkeypatch
     assert by["unpruned", -1] == (unpruned.cost, unpruned.error)
     assert by["all prices", 0][0] == 0
     assert by["chosen", -1] in [numbers for (known, _), numbers in by.items() if known in ("all prices", "unpruned")]
-    assert solved >= 3 * len(SHARES) > unproven
 
 
 def test_cross_validation_counts_each_patient_once(data: MedicalData) -> None:
@@ -155,7 +152,6 @@ def test_the_command_writes_tables(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     told = capsys.readouterr().out
     assert "| bupa (36 tested) |" in told
     assert "| bupa | $" in told
-    assert "budgets solved " in told
 
 
 BLOOD = "feature,cost,discount_cost,shared_group\nage,1,1,\nTT4,14.51,12.41,A\nT4U,11.41,9.31,A\nFTI,,,computed from TT4+T4U\n"
