@@ -15,7 +15,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.measuring import write_text
-from formulations.errors import BrokenFileError
 from formulations.instance.cost_items import CostItems
 
 
@@ -32,10 +31,7 @@ class Memory:
             return self.values[name]
         place = None if self.folder is None else self.folder / f"{name}.json"
         if place is not None and place.is_file():
-            try:
-                self.values[name] = json.loads(place.read_text())
-            except ValueError as error:
-                raise BrokenFileError(f"{place} is damaged ({error}); delete it, and it is computed again") from error
+            self.values[name] = json.loads(place.read_text())
             return self.values[name]
         start = time.process_time()
         value = compute()

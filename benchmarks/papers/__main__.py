@@ -16,7 +16,6 @@ After Ctrl-C or a crash, the same command continues.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,7 +27,7 @@ from benchmarks.papers.experiment import Experiment, Scope
 from benchmarks.papers.protocols import PROTOCOLS, table
 from benchmarks.papers.running import FOLDER, Failure, Store, experiment_named, experiments, keep_rows, kept_frame, run_units
 from benchmarks.papers.verdicts import counts, rounded, verdict_table, write_pages
-from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
+from formulations.errors import InvalidInputError, PruneModelsError
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.picture import save_picture
 
@@ -48,18 +47,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--out", type=Path, default=OUT, help=f"folder of the results; default {OUT}")
     made.add_argument("--jobs", type=int, default=1, help="processes; results do not depend on them")
     return made
-
-
-def check(args: argparse.Namespace) -> None:
-    for option in ("repeats", "rows", "jobs"):
-        value = getattr(args, option)
-        if value is not None and value < 1:
-            raise InvalidInputError(f"--{option} is {value}; give at least 1")
-    place = args.out
-    while not place.exists():
-        place = place.absolute().parent
-    if not place.is_dir() or not os.access(place, os.W_OK):
-        raise InvalidInputError(f"--out: {args.out} cannot be written; name another folder")
 
 
 def run(experiment: Experiment, scope: Scope, out: Path, jobs: int) -> list[Failure]:
@@ -130,7 +117,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     failures: list[Failure] = []
     try:
-        check(args)
         if args.name in COMMANDS:
             print(COMMANDS[args.name](args))
             return 0
@@ -141,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"\nstopped; what was finished is kept in {args.out}, and the same command goes on from there", file=sys.stderr)
         return 130
-    except (PruneModelsError, BrokenFileError) as error:
+    except PruneModelsError as error:
         print(f"benchmarks.papers: {error}", file=sys.stderr)
         return 2
     if failures:

@@ -58,18 +58,9 @@ EXAMPLES = 1000
 
 LAMBDAS = (0.02, 0.025, 0.03, 0.035, 0.04, 0.045)
 
-DEFAULT = "CSTC"
-
-METHODS: dict[str, dict[str, Any]] = {
-    DEFAULT: {},
-    "CSTC, sharpness 10, one start": {"sharpness": 10.0, "n_init": 1},
-    "CSTC, sharpness 30, one start": {"sharpness": 30.0, "n_init": 1},
-    "CSTC, sharpness 100, one start": {"sharpness": 100.0, "n_init": 1},
-}
-
 
 def units(scope: Scope) -> list[Unit]:
-    grid = [(m, {"lam": lam}) for m in METHODS for lam in LAMBDAS]
+    grid = [("CSTC", {"lam": lam}) for lam in LAMBDAS]
     return grid_units("cstc13_synthetic", scope, lambda *_: grid, version=2)
 
 
@@ -79,8 +70,7 @@ def run(unit: Unit) -> list[Row]:
     n = EXAMPLES if unit.rows is None else unit.rows
     X, y = four_quadrants(n, unit.seed)
     X_test, y_test = four_quadrants(n, unit.seed + 1000)
-    settings = METHODS[unit.method]
-    model = CSTCRegressor(QUADRANT_COSTS, unit.setting["lam"], features="identity", random_state=unit.seed, **settings)
+    model = CSTCRegressor(QUADRANT_COSTS, unit.setting["lam"], features="identity", random_state=unit.seed)
     model.fit(X, y)
     paid, error = model.prediction_cost(X_test), float(np.mean((model.predict(X_test) - y_test) ** 2) / y_test.var())
     perfect = bool((paid == PERFECT).all()) and error < NO_ERROR
@@ -88,27 +78,22 @@ def run(unit: Unit) -> list[Row]:
 
 
 def found_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """For each method and lambda: perfect trees of all, mean cost, mean error."""
-    trees = frame.assign(at=[f"lambda {lam:g}" for lam in frame["lam"]])
+    """For each lambda: perfect trees of all, mean cost, mean error."""
     rows = []
-    for (method, at), of in trees.groupby(["method", "at"], sort=False):
+    for lam, of in frame.groupby("lam", sort=False):
         perfect = f"{int(of['perfect'].sum())} of {len(of)}"
-        rows.append({"method": method, "at": at, "perfect": perfect, "cost": mean_of(of["cost"]), "error": mean_of(of["error"])})
+        rows.append({"lambda": lam, "perfect": perfect, "cost": mean_of(of["cost"]), "error": mean_of(of["error"])})
     return pd.DataFrame(rows)
 
 
 def present(frame: pd.DataFrame) -> Presentation:
-    note = (
-        f"perfect: every test example pays {PERFECT}, and the mean squared error is below {NO_ERROR:g} of the labels' variance; "
-    )
-    return Presentation({"perfect_trees": found_table(frame)}, notes=[f"{note}error: mean squared error as a share of that"])
+    note = f"perfect: every test example pays {PERFECT}, and the mean squared error, a share of the labels' variance, is below "
+    return Presentation({"perfect_trees": found_table(frame)}, notes=[f"{note}{NO_ERROR:g}"])
 
 
 def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
-    trees = frame[frame["method"] == DEFAULT]
-    best = trees.groupby("lam")["perfect"].mean()
-    lam = float(best.idxmax())
-    at = trees[trees["lam"] == lam]
+    lam = float(frame.groupby("lam")["perfect"].mean().idxmax())
+    at = frame[frame["lam"] == lam]
     return [
         Comparison("minimum cost of a perfect predictor", PERFECT, mean_of(at["cost"])),
         Comparison("mean squared error, share of the variance", "approaches 0", f"{mean_of(at['error']):.1e} at lambda {lam:g}"),

@@ -34,7 +34,7 @@ from tqdm import tqdm
 import benchmarks.papers
 from benchmarks.measuring import write_text
 from benchmarks.papers.experiment import Experiment, Row, Unit
-from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.errors import InvalidInputError
 from prunemodels.comparison.processes import machine
 
 PREFIXES = ("nws15_", "bp16_", "brf15_", "cegb17_", "cstc13_", "other_")
@@ -71,22 +71,13 @@ class Store:
         write_text(self.place(unit), json.dumps(content, indent=0, default=lambda number: number.item()) + "\n")
 
     def all_units(self) -> list[dict[str, Any]]:
-        return [self._read(place) for place in sorted((self.folder / "units").glob("*.json"))]
-
-    def _read(self, place: Path) -> dict[str, Any]:
-        try:
-            content = json.loads(place.read_text())
-        except ValueError as error:
-            raise BrokenFileError(f"{place} is no unit's file ({error}); delete it, and run the experiment again") from error
-        if not isinstance(content, dict) or not {"unit", "rows", "seconds", "machine"} <= set(content):
-            raise BrokenFileError(f"{place} lacks unit, rows, seconds or machine; delete it, and run the experiment again")
-        return content
+        return [json.loads(place.read_text()) for place in sorted((self.folder / "units").glob("*.json"))]
 
     def frame(self, units: Sequence[Unit]) -> pd.DataFrame:
         """The rows of those units that are done; columns: the unit's, its setting's, the rows' own, seconds and machine."""
         rows: list[dict[str, Any]] = []
         for unit in filter(self.has, units):
-            kept = self._read(self.place(unit))
+            kept = json.loads(self.place(unit).read_text())
             about = {"data": unit.data, "seed": unit.seed, "method": unit.method, **unit.setting}
             about |= {"seconds": kept["seconds"], "machine": kept["machine"]}
             rows += [{**about, **row} for row in kept["rows"]]
@@ -178,15 +169,7 @@ def _keep(experiment: Experiment, out: Path, folder: Path) -> list[Path]:
 def kept_units(experiment: Experiment, folder: Path = FOLDER) -> pd.DataFrame:
     """The table of an experiment's units; empty if none are kept."""
     place = folder / f"{experiment.name}-units.csv"
-    if not place.is_file():
-        return pd.DataFrame(columns=list(UNIT))
-    try:
-        found = pd.read_csv(place)
-    except ValueError as error:
-        raise BrokenFileError(f"{place} cannot be read ({error}); restore it") from error
-    if list(found.columns) != list(UNIT):
-        raise BrokenFileError(f"{place} has the columns {list(found.columns)}, not {list(UNIT)}; restore it")
-    return found
+    return pd.read_csv(place) if place.is_file() else pd.DataFrame(columns=list(UNIT))
 
 
 def kept_frame(experiment: Experiment, folder: Path = FOLDER) -> pd.DataFrame:

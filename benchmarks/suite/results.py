@@ -19,12 +19,10 @@ from typing import Any
 
 from benchmarks.measuring import write_text
 from benchmarks.suite.study import Figure, Row
-from formulations.errors import BrokenFileError
 from prunemodels.comparison.processes import machine
 
 ROOT = Path(__file__).resolve().parents[2]  # the checkout
 CODE = ("benchmarks", "formulations", "proofs_checks", "prunemodels", "solvers")  # folders whose Python files are measured
-SCHEMA = 2  # version of the format; it rises with every change that an older reader would misread
 DIGITS = 4
 
 BUSY = 0.5  # a machine with a larger mean number of running processes counts as busy with other work
@@ -105,31 +103,20 @@ class Result:
     figures: Sequence[Figure]
 
     def as_json(self) -> str:
-        content: dict[str, Any] = {"schema": SCHEMA, **asdict(self)}
-        return json.dumps(_rounded(content), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        return json.dumps(_rounded(asdict(self)), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def write_result(result: Result, folder: Path) -> Path:
     """Write the result; on Ctrl-C or an error the previous file stays unchanged."""
     place = folder / f"{result.study}.json"
-    try:
-        write_text(place, result.as_json())
-    except OSError as error:
-        raise BrokenFileError(f"cannot make the folder {folder}: {error.strerror or error}; name another with --out") from error
+    write_text(place, result.as_json())
     return place
 
 
 def read_result(file: Path) -> Result:
-    content = _parsed(file)
-    schema = content.pop("schema", None) if isinstance(content, dict) else None
-    if schema != SCHEMA:
-        raise BrokenFileError(f"{file} has the schema {schema!r}, this suite reads {SCHEMA}; remove it and run the study again")
-    try:
-        rows = [Row(**row) for row in content["rows"]]
-        figures = [Figure(**figure) for figure in content["figures"]]
-        return Result(**{**content, "origin": Origin(**content["origin"]), "rows": rows, "figures": figures})
-    except (KeyError, TypeError) as error:
-        raise BrokenFileError(f"{file} is no result of a study ({error}); remove it and run the study again") from error
+    content = json.loads(file.read_text(encoding="utf-8"))
+    rows, figures = [Row(**row) for row in content["rows"]], [Figure(**figure) for figure in content["figures"]]
+    return Result(**{**content, "origin": Origin(**content["origin"]), "rows": rows, "figures": figures})
 
 
 def read_folder(folder: Path) -> dict[str, Result]:
@@ -137,15 +124,8 @@ def read_folder(folder: Path) -> dict[str, Result]:
 
     Files of other benchmarks, which have no study, are skipped.
     """
-    results = [read_result(file) for file in sorted(folder.glob("*.json")) if "study" in _parsed(file)]
+    results = [read_result(file) for file in sorted(folder.glob("*.json")) if "study" in json.loads(file.read_text())]
     return {result.study: result for result in results}
-
-
-def _parsed(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BrokenFileError(f"{file} cannot be read ({error}); remove it and run the study again") from error
 
 
 def _rounded(value: Any) -> Any:

@@ -13,7 +13,7 @@ from benchmarks.papers import brf15_bound, brf15_figure3, brf15_table1, cegb17_f
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.budget_curves import by_budget
 from benchmarks.papers.data import parts
-from benchmarks.papers.experiment import Scope, Unit
+from benchmarks.papers.experiment import Unit
 from benchmarks.papers.methods import run_curve
 from formulations.errors import InvalidInputError
 from tests.benchmarks.test_papers_curves import points
@@ -212,16 +212,6 @@ def test_ratios_stand_beside_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert brf15_bound.table(frame.assign(bound=0.9)).set_index("splits").loc["pairs, worst outcome", "beyond the bound"] == 6
 
 
-def test_variants_of_forest_change_one_field() -> None:
-    """Three seeds of each; none stands beside a printed number."""
-    units = brf15_table1.units(Scope(("covtype_two",), 4))
-    changed = [u for u in units if u.method in brf15_table1.VARIANTS]
-    assert len(changed) == 3 * len(brf15_table1.VARIANTS)
-    assert all(len(u.setting) == 2 for u in changed)
-    rows = [{"data": "covtype_two", "method": changed[0].method, "trees": 40, "features": 1.0, "error": 0.1}]
-    assert brf15_table1.compare(pd.DataFrame(rows)) == []
-
-
 def test_a_perfect_tree() -> None:
     """CSTC finds it at this lambda."""
     (tree,) = cstc13_synthetic.run(Unit("cstc13_synthetic", "quadrants", 0, "CSTC", {"lam": 0.035}, 400))
@@ -232,10 +222,9 @@ def test_a_perfect_tree() -> None:
 def test_the_synthetic_problem_from_command_to_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One command counts the perfect trees."""
     monkeypatch.setattr(cstc13_synthetic, "LAMBDAS", (0.035,))
-    monkeypatch.setattr(cstc13_synthetic, "METHODS", {"CSTC": {"n_init": 1, "sharpness": 100.0}})
     arguments = ["cstc13_synthetic", "--repeats", "1", "--rows", "1000", "--out", str(tmp_path)]
     assert main(arguments) == 0
     folder = tmp_path / "cstc13_synthetic"
-    table = pd.read_csv(folder / "perfect_trees_rows1000.csv").set_index("at")
-    assert table.loc["lambda 0.035", "perfect"] == "1 of 1"
-    assert math.isclose(table.loc["lambda 0.035", "cost"], 12)
+    table = pd.read_csv(folder / "perfect_trees_rows1000.csv").set_index("lambda")
+    assert table.loc[0.035, "perfect"] == "1 of 1"
+    assert math.isclose(table.loc[0.035, "cost"], 12)

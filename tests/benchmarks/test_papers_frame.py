@@ -172,30 +172,10 @@ def test_a_trial_neither_counts_nor_overwrites(counter: Counter, tmp_path: Path,
 
 
 def test_what_cannot_be_is_refused(counter: Counter, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Status 2, a sentence, and nothing written; --out must be a folder, or become one."""
-    (tmp_path / "file").write_text("")
-    for out, arguments, message in (
-        ("out", ("nothing",), "there is no experiment 'nothing'; give one of counting"),
-        ("out", ("counting", "--repeats", "0"), "--repeats is 0"),
-        ("out", ("counting", "--rows", "0"), "--rows is 0"),
-        ("out", ("counting", "--jobs", "-1"), "--jobs is -1"),
-        ("file/below", ("counting",), "cannot be written"),
-    ):
-        assert call(tmp_path / out, *arguments) == 2
-        assert message in capsys.readouterr().err
-        assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("content", ["{", "[]", '{"rows": []}'])
-def test_a_damaged_file_is_named(counter: Counter, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
-    """A unit's file that is not whole is not taken for rows."""
-    call(tmp_path, "counting")
-    file = next((tmp_path / "counting" / "units").iterdir())
-    file.write_text(content)
-    assert call(tmp_path, "counting") == 2
-    told = capsys.readouterr().err
-    assert file.name in told
-    assert "delete it" in told
+    """Status 2, a sentence, and nothing written."""
+    assert call(tmp_path / "out", "nothing") == 2
+    assert "there is no experiment 'nothing'; give one of counting" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_every_experiment_is_listed_with_its_source(capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,15 +109,6 @@ def test_fewer_units_do_not_replace_more(finished: Path, tmp_path: Path) -> None
         keep_rows(tmp_path / "nothing", tmp_path / "empty")
 
 
-def test_damaged_lists_of_units_are_named(finished: Path, tmp_path: Path) -> None:
-    """Another header is refused, and so is what is no table."""
-    index = keep_rows(finished, tmp_path / "kept")[-1]
-    for text in ("a,b\n1,2\n", ""):
-        index.write_text(text)
-        with pytest.raises(pm.errors.BrokenFileError, match=r"brf15_table1-units\.csv"):
-            kept_frame(brf15_table1.EXPERIMENT, tmp_path / "kept")
-
-
 def test_every_published_number_is_in_the_table(finished: Path, tmp_path: Path) -> None:
     """10 numbers a data set of NWS15 and 24 of BRF15, CIFAR-10 among them, 10 of BP16, and the sentences on absent data."""
     keep_rows(finished, tmp_path / "kept")
