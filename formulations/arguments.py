@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from formulations.errors import InvalidInputError
+from formulations.shown import article, shown
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
@@ -243,24 +244,6 @@ def _refuse(name: str, place: str, value: Any, wanted: str) -> NoReturn:
     raise InvalidInputError(f"{name}{place} is {shown(value)}; give {wanted}")
 
 
-def shown(value: Any) -> str:
-    """A value for a message: short ones as they are written, of others the type."""
-    empty = isinstance(value, (tuple, list, dict)) and not value
-    if value is None or empty or isinstance(value, (bool, np.bool_, str, bytes, Real, Decimal)):
-        try:
-            text = repr(value)
-        except ValueError:  # an integer of more digits than Python writes out
-            return "a number of very many digits"
-        return text if len(text) <= 60 else f"{text[:57]}..."
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    return _article(type(value).__name__)
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'AEIOUaeio' else 'a'} {noun}"
-
-
 # annotations ---------------------------------------------------------------------------------------------------------------
 
 
@@ -308,7 +291,7 @@ def _instance(wanted: Any) -> Kind:
         return _protocol(wanted)
     if issubclass(wanted, os.PathLike):
         return Kind.of(lambda value: isinstance(value, os.PathLike), "a path")
-    return Kind.of(wanted.__instancecheck__, _article(wanted.__name__))
+    return Kind.of(wanted.__instancecheck__, article(wanted.__name__))
 
 
 KNOWN: dict[Any, Kind] = {
@@ -331,7 +314,7 @@ def _protocol(wanted: Any) -> Kind:
     if public == ["__call__"]:
         return Kind.of(callable, f"a function like {wanted.__name__}")
     return Kind.of(
-        lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in public), _article(wanted.__name__)
+        lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in public), article(wanted.__name__)
     )
 
 

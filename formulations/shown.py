@@ -5,8 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from fractions import Fraction
 from html import escape
+from numbers import Real
 from textwrap import fill
 from typing import Any
 
@@ -150,3 +152,22 @@ def is_rate(measure: str) -> bool:
 def error_name(measure: str) -> str:
     """What a table calls errors: wrong predictions, or the measure's own name; `measure` as in `is_rate`."""
     return "wrong predictions" if is_rate(measure) else {"regression": "mean squared error"}.get(measure, measure)
+
+
+def shown(value: Any) -> str:
+    """A value for a message: short ones as they are written, of others the type."""
+    empty = isinstance(value, (tuple, list, dict)) and not value
+    if value is None or empty or isinstance(value, (bool, np.bool_, str, bytes, Real, Decimal)):
+        try:
+            text = repr(value)
+        except ValueError:  # an integer of more digits than Python writes out
+            return "a number of very many digits"
+        return text if len(text) <= 60 else f"{text[:57]}..."
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return article(type(value).__name__)
+
+
+def article(noun: str) -> str:
+    """A noun with its article."""
+    return f"{'an' if noun[0] in 'AEIOUaeio' else 'a'} {noun}"

@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.arguments import MOST_DECIMALS, checked, shown
+from formulations.arguments import MOST_DECIMALS, checked
 from formulations.errors import InvalidInputError
+from formulations.shown import shown
 
 Price = float | int | Fraction | Decimal
 

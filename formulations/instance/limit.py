@@ -29,13 +29,14 @@ from typing import Annotated, Any, SupportsFloat, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.arguments import checked, shown
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price, exact
 from formulations.instance.cost_sample import in_order_of
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import n_examples
 from formulations.instance.usage import Usage
+from formulations.shown import shown
 
 SIZES = ("splits", "leaves", "items")
 """What (3) counts."""

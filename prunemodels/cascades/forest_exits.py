@@ -26,7 +26,6 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.instance.cost_sample import in_order_of
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.exit_path import Doubts, ExitPath, check_learning, learn_exit_path, weights_to_learn
@@ -47,7 +46,7 @@ from prunemodels.points import Rule
 from prunemodels.stages.judging import LossWord, Mistakes, judged_by
 from prunemodels.stages.set_stages import SetStages, check_named_columns, row_prices
 from prunemodels.stages.stages import table_of
-from prunemodels.stages.tree_stages import TreeStages, prunings_as_stages
+from prunemodels.stages.tree_stages import TreeStages, prunings_as_stages, without_gaps
 from prunemodels.statements.groups import group_numbers
 
 
@@ -365,49 +364,4 @@ def path_stages(path: NestedPrunings, n_stages: int) -> TreeStages:
     if unpruned.cost > costs[-1] or unpruned.n_splits > int(closures[-1].sum()):
         closures.append(unpruned.kept)
         costs.append(unpruned.cost)
-    return prunings_as_stages(path, _without_gaps(path.problem, closures, PARAMS.longest_gap * unpruned.cost))
-
-
-def _without_gaps(problem: PruningProblem, closures: list[NDArray[np.bool_]], longest: float) -> list[NDArray[np.bool_]]:
-    """The closures, and further ones between neighbours whose costs differ by more than `longest`, feature by feature."""
-    filled = closures[:1]
-    for outer in closures[1:]:
-        inner, done = filled[-1], 0
-        order = _by_feature(problem.ensemble, outer & ~inner)
-        cost = _costs_up_to(problem, inner, order)
-        while longest > 0 and cost[-1] - cost[done] > longest:
-            done = max(done + 1, int(np.searchsorted(cost, cost[done] + longest, side="right")) - 1)
-            if done >= order.size:
-                break
-            between = inner.copy()
-            between[order[:done]] = True
-            filled.append(between)
-        filled.append(outer)
-    return filled
-
-
-def _by_feature(ensemble: Ensemble, splits: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Some splits, ordered by the rarest feature at or above them; parents first, so that every prefix gives a closure."""
-    rank = np.argsort(np.argsort(-np.bincount(ensemble.feature[splits], minlength=ensemble.n_features), kind="stable"))
-    key = np.where(splits, rank[ensemble.feature], -1)
-    for level in range(1, int(ensemble.depth.max(initial=0)) + 1):
-        nodes = np.flatnonzero(splits & (ensemble.depth == level))
-        key[nodes] = np.maximum(key[nodes], key[ensemble.parent[nodes]])
-    chosen = np.flatnonzero(splits)
-    return np.asarray(chosen[np.lexsort((ensemble.depth[chosen], key[chosen]))])
-
-
-def _costs_up_to(problem: PruningProblem, inner: NDArray[np.bool_], order: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The mean cost of a prediction with a closure, and with the first 1, 2, ... further splits, from one pass over the usage."""
-    usage, n_stages = problem.usage, order.size + 1
-    stage = np.full(problem.ensemble.n_nodes, n_stages, dtype=np.int32)
-    stage[inner], stage[order] = 0, np.arange(1, n_stages)
-    kept = problem.ensemble.is_split & (stage < n_stages)
-    more = np.bincount(stage[kept], weights=usage.evaluation_price[kept], minlength=n_stages)
-    first = usage.first_stage_by_row(stage, n_stages)
-    for m in np.flatnonzero((usage.costs.price > 0) & ~usage.costs.paid_once):
-        payers = np.bincount(first[m], weights=usage.weights, minlength=n_stages + 1)[:n_stages]
-        more += payers * usage.costs.price[m] / usage.total_weight
-    once = usage.first_stage_once(stage, n_stages)
-    more += np.bincount(once, weights=usage.costs.price, minlength=n_stages + 1)[:n_stages]
-    return np.cumsum(more)
+    return prunings_as_stages(path, without_gaps(path.problem, closures, PARAMS.longest_gap * unpruned.cost))

@@ -54,50 +54,6 @@ class LabelWork(NamedTuple):
     current_arc: NDArray[np.int32]
 
 
-def grouped(group: NDArray[np.int32], n_groups: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The members of each group, one group after the other, ascending within a group.
-
-    ``grouped(parent, k)`` are the children of each split, ``grouped(head, j)`` the usage arcs to each purchase.
-
-    Parameters
-    ----------
-    group
-        int32: the group of each member, -1 if it is in none.
-
-    Returns
-    -------
-    NDArray, NDArray
-        int32: where each group starts, and the end of the last, shape (n_groups + 1,); and the members, as many as are in a
-        group; what follows them has no meaning.
-    """
-    first = np.zeros(n_groups + 1, dtype=np.int32)
-    member = np.empty(group.size, dtype=np.int32)
-    _group(group, first, member)
-    return first, member
-
-
-@njit(cache=True, nogil=True)
-def _group(group, first, member):  # type: ignore[no-untyped-def]
-    """A counting sort. While it places members, ``first[g]`` is where the next member of group g goes."""
-    n_groups = first.shape[0] - 1
-    # the sizes of the groups, and where each begins
-    for a in range(group.shape[0]):
-        if group[a] >= 0:
-            first[group[a] + 1] += 1
-    for g in range(n_groups):
-        first[g + 1] += first[g]
-    # place the members
-    for a in range(group.shape[0]):
-        g = group[a]
-        if g >= 0:
-            member[first[g]] = a
-            first[g] += 1
-    # now first[g] is where group g ends, so move the entries up by one
-    for g in range(n_groups, 0, -1):
-        first[g] = first[g - 1]
-    first[0] = 0
-
-
 @njit(cache=True, nogil=True)
 def fit(parent, first_arc, has, usage_flow, parent_flow):  # type: ignore[no-untyped-def]
     """Reduce a flow until no split spends more than it has, children before parents; roots hand nothing up.

@@ -40,8 +40,8 @@ from solvers.closures.preflow import preflow_closure, shared_flow
 from solvers.closures.tree_pass import LevelTrees, best_tree_closures
 from solvers.path.params import PathParams
 from solvers.path.part_sequence import Parts, PartSequence
+from solvers.price_sharing.merged_usage import sum_at
 from solvers.price_sharing.run import advance
-from solvers.price_sharing.shares import sum_at
 
 
 def guessed_parts(parts: Parts, sequence: PartSequence, ties: Ties, params: PathParams) -> PartSequence:

@@ -35,8 +35,7 @@ from formulations.instance.problem import Core
 from formulations.instance.usage_arcs import representatives, starts_by_tail
 from solvers.closures.cut import ClosureProblem, check_products
 from solvers.closures.integer_objective import PRICE_MARGIN, TOTAL_BITS, ldexp
-from solvers.closures.preflow import Flow
-from solvers.closures.preflow_kernels import grouped
+from solvers.closures.preflow import Flow, grouped
 from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
 from solvers.price_sharing.shares import group_weights
 

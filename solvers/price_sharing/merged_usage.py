@@ -274,3 +274,67 @@ def _list_once(usage, begin, end, price, lists, done):  # type: ignore[no-untype
         lists.stop[e] = a
     lists.price[done[2]] = price
     done[0], done[1], done[2] = e, a, done[2] + 1
+
+
+@njit(cache=True, nogil=True)
+def sum_at(rate, at, first, last):  # type: ignore[no-untyped-def]
+    """Sum of rate[at[k]] for k = first, ..., last - 1, in four sums, so that no addition waits for the one before."""
+    a = b = c = d = 0.0
+    k = first
+    while k + 4 <= last:
+        a += rate[at[k]]
+        b += rate[at[k + 1]]
+        c += rate[at[k + 2]]
+        d += rate[at[k + 3]]
+        k += 4
+    for q in range(k, last):
+        a += rate[at[q]]
+    return (a + b) + (c + d)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def share_classes(lists, weight, charge):  # type: ignore[no-untyped-def]
+    """Add the sums of price / Z over the classes of merged lists; 0 where the users' weights are 0."""
+    split, stop, place, price = lists.split, lists.stop, lists.place, lists.price
+    entries, classes = lists.entries, lists.classes
+    rate = np.empty(0)
+    for g in range(entries.shape[0] - 1):
+        n, first = classes[g + 1] - classes[g], classes[g]
+        if rate.shape[0] < n:
+            rate = np.empty(n)
+        rate[:n] = 0.0
+        # Z of each class: the sum of its users' weights
+        for e in range(entries[g], entries[g + 1]):
+            w = weight[split[e]]
+            for p in range(stop[e], stop[e + 1]):
+                rate[place[p]] += w
+        # price / Z
+        for i in range(n):
+            rate[i] = price[first + i] / rate[i] if rate[i] > 0.0 else 0.0
+        # each user's sum over its classes
+        for e in range(entries[g], entries[g + 1]):
+            charge[split[e]] += sum_at(rate, place, stop[e], stop[e + 1])
+
+
+@njit(cache=True, nogil=True)
+def bill_classes(lists, level, total):  # type: ignore[no-untyped-def]
+    """Add each class's price at the highest level of its users; nothing at level 0."""
+    split, stop, place, price = lists.split, lists.stop, lists.place, lists.price
+    entries, classes = lists.entries, lists.classes
+    highest = np.empty(0, dtype=np.int8)
+    for g in range(entries.shape[0] - 1):
+        n, first = classes[g + 1] - classes[g], classes[g]
+        if highest.shape[0] < n:
+            highest = np.empty(n, dtype=np.int8)
+        highest[:n] = 0
+        # the highest level among the users of each class
+        for e in range(entries[g], entries[g + 1]):
+            user_level = level[split[e]]
+            if user_level > 0:
+                for p in range(stop[e], stop[e + 1]):
+                    highest[place[p]] = max(highest[place[p]], user_level)
+        # its price is paid at that level
+        for i in range(n):
+            total[highest[i]] += price[first + i]
+    # level 0: no user is kept
+    total[0] = 0

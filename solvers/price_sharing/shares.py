@@ -23,7 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from solvers.price_sharing.merged_usage import MOST_TREES, MergedUsage, merged_usage, share_left
+from solvers.price_sharing.merged_usage import (
+    MOST_TREES,
+    MergedUsage,
+    bill_classes,
+    merged_usage,
+    share_classes,
+    share_left,
+    sum_at,
+)
 from solvers.price_sharing.params import SharingParams
 from solvers.price_sharing.remaining import Remaining, price_for_row, price_once
 
@@ -94,7 +102,7 @@ class Sharing:
         weight = weights_of(score)
         if self.merged is None:
             return slice_charges(self.remaining, weight, portions(self.remaining, self.params), self.pool)
-        charge = _total(self.pool, [partial(_share_classes, lists, weight) for lists in self.merged], weight.size, np.float64)
+        charge = _total(self.pool, [partial(share_classes, lists, weight) for lists in self.merged], weight.size, np.float64)
         charge *= weight
         return charge
 
@@ -102,7 +110,7 @@ class Sharing:
         """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0."""
         if self.merged is None:
             return paid_at(self.remaining, level, top)
-        parts = [partial(_bill_classes, lists, level) for lists in self.merged]
+        parts = [partial(bill_classes, lists, level) for lists in self.merged]
         return [int(bill) for bill in _total(self.pool, parts, top + 1, np.int64)]
 
     def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -198,46 +206,6 @@ def paid_at(remaining: Remaining, level: NDArray[np.int32], top: int) -> list[in
     total = np.zeros(top + 1, dtype=np.int64)
     _bill_slices(remaining.blocked_usage, remaining.prices, level, total)
     return [int(t) for t in total]
-
-
-@njit(cache=True, nogil=True)
-def sum_at(rate, at, first, last):  # type: ignore[no-untyped-def]
-    """Sum of rate[at[k]] for k = first, ..., last - 1, in four sums, so that no addition waits for the one before."""
-    a = b = c = d = 0.0
-    k = first
-    while k + 4 <= last:
-        a += rate[at[k]]
-        b += rate[at[k + 1]]
-        c += rate[at[k + 2]]
-        d += rate[at[k + 3]]
-        k += 4
-    for q in range(k, last):
-        a += rate[at[q]]
-    return (a + b) + (c + d)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _share_classes(lists, weight, charge):  # type: ignore[no-untyped-def]
-    """Add the sums of price / Z over the classes of merged lists; 0 where the users' weights are 0."""
-    split, stop, place, price = lists.split, lists.stop, lists.place, lists.price
-    entries, classes = lists.entries, lists.classes
-    rate = np.empty(0)
-    for g in range(entries.shape[0] - 1):
-        n, first = classes[g + 1] - classes[g], classes[g]
-        if rate.shape[0] < n:
-            rate = np.empty(n)
-        rate[:n] = 0.0
-        # Z of each class: the sum of its users' weights
-        for e in range(entries[g], entries[g + 1]):
-            w = weight[split[e]]
-            for p in range(stop[e], stop[e + 1]):
-                rate[place[p]] += w
-        # price / Z
-        for i in range(n):
-            rate[i] = price[first + i] / rate[i] if rate[i] > 0.0 else 0.0
-        # each user's sum over its classes
-        for e in range(entries[g], entries[g + 1]):
-            charge[split[e]] += sum_at(rate, place, stop[e], stop[e + 1])
 
 
 @njit(cache=True, nogil=True)
@@ -359,30 +327,6 @@ def _share_few(  # type: ignore[no-untyped-def]
             if rate[i] > 0.0:
                 total += price_for_row(prices, m, block_rows[i]) / rate[i]
         charge[users[k]] += total
-
-
-@njit(cache=True, nogil=True)
-def _bill_classes(lists, level, total):  # type: ignore[no-untyped-def]
-    """Add each class's price at the highest level of its users; nothing at level 0."""
-    split, stop, place, price = lists.split, lists.stop, lists.place, lists.price
-    entries, classes = lists.entries, lists.classes
-    highest = np.empty(0, dtype=np.int8)
-    for g in range(entries.shape[0] - 1):
-        n, first = classes[g + 1] - classes[g], classes[g]
-        if highest.shape[0] < n:
-            highest = np.empty(n, dtype=np.int8)
-        highest[:n] = 0
-        # the highest level among the users of each class
-        for e in range(entries[g], entries[g + 1]):
-            user_level = level[split[e]]
-            if user_level > 0:
-                for p in range(stop[e], stop[e + 1]):
-                    highest[place[p]] = max(highest[place[p]], user_level)
-        # its price is paid at that level
-        for i in range(n):
-            total[highest[i]] += price[first + i]
-    # level 0: no user is kept
-    total[0] = 0
 
 
 @njit(cache=True, nogil=True)

@@ -10,22 +10,50 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.search_proof import (
-    Branch,
-    Closed,
-    Exceeded,
-    Fixed,
-    SearchWindow,
-    Step,
-)
-from solvers.within.core import Rates
-from solvers.within.prover import Cut, Decided, Prover, limit_and_row
+from formulations.answers.search_proof import Branch, Closed, Exceeded, Fixed, Priced, SearchProof, SearchWindow, Step
+from solvers.within.by_path import raised
+from solvers.within.core import Rates, rates_of
+from solvers.within.prover import Cut, Decided, LagrangianOracle, Prover, limit_and_row, proof_multipliers
 from solvers.within.search import Log
+from solvers.within.windows import Between
+
+
+@dataclass(eq=False)
+class Found:
+    """What is known so far: the bound by the search, and the logs that prove it."""
+
+    bound: Fraction  # of the error
+    first: Rates  # multipliers of the relaxation's bound
+    log: Log | None = None
+    between: Between | None = None  # the window of the log; None: the whole instance
+    gain_of: Callable[[int], Fraction] = Fraction  # what the log's integer gains stand for
+    counts: dict[str, float] = field(default_factory=lambda: {"nodes": 0.0, "cuts": 0.0})
+
+    def proof(self, oracle: LagrangianOracle, deadline: float) -> tuple[SearchProof | None, Fraction | None]:
+        """What proves the bound, and what it proves; None where it is too large."""
+        rows = oracle.rows
+        try:
+            if self.log is None and oracle.shares_prices:
+                priced = oracle.solve(np.array([float(x) for x in self.first]))
+                assert priced.certificate is not None
+                multipliers = proof_multipliers(rows, rates_of(priced.mu))
+                closed = Closed(Priced(multipliers, priced.certificate, priced.kept))
+                return SearchProof((closed,)), raised(rows.problem, Fraction(priced.bound))
+            prover = Prover(rows, oracle, self.bound, deadline)
+            window, decided, box = None, prover.start(), None
+            if (b := self.between) is not None:
+                window = search_window(prover, b.inner, b.outer, b.high, b.low)
+                decided, box = replace(decided, kept=b.inner, out=~b.outer), (b.high, b.low or ())
+            steps = proof_of(prover, self.log or Log(), self.first, decided, self.gain_of, box)
+        except (TooLargeProof, KeyboardInterrupt):
+            return None, None
+        return SearchProof(steps, window), prover.least
 
 
 class TooLargeProof(Exception):  # noqa: N818 (not an error: the proof is left out)

@@ -18,9 +18,9 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from typing import Literal
@@ -31,8 +31,6 @@ from tqdm import tqdm
 from formulations.answers.limited_solution import LimitedSolution, LP1Relaxation
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.answers.search_proof import Closed, SearchProof
-from formulations.answers.search_proof import Priced as ProofPriced
 from formulations.answers.solution import Status, StopReason, float_rounding, status_of
 from formulations.arguments import NotNegative, Seconds, checked, checking
 from formulations.errors import CapacityOverflowError
@@ -46,12 +44,12 @@ from solvers.brute_force import count_prunings
 from solvers.path.pruning_path import OutOfTime, PathOptions, divide_and_conquer
 from solvers.within.brackets import improve
 from solvers.within.by_path import best_allowed, error_of, gap_of, path_of, raised, relaxed_optimum, row_within
-from solvers.within.core import Rates, rates_of
+from solvers.within.core import rates_of
 from solvers.within.params import DEFAULTS, Effort, WithinParams
-from solvers.within.proof import TooLargeProof, proof_of, search_window
-from solvers.within.prover import LagrangianOracle, Prover, proof_multipliers
+from solvers.within.proof import Found
+from solvers.within.prover import LagrangianOracle
 from solvers.within.relaxation import LimitsRelaxation, relax
-from solvers.within.search import Log, Search
+from solvers.within.search import Search
 from solvers.within.windows import (
     BestPruning,
     Between,
@@ -181,18 +179,6 @@ def _compile() -> None:
     ):
         rows = limit_rows(problem, limits)
         LimitedCall(rows, "exact", Effort(), time.perf_counter(), math.inf, progress=False).solve(None, None)
-
-
-@dataclass(eq=False)
-class Found:
-    """What is known so far: the bound by the search, and the logs that prove it."""
-
-    bound: Fraction  # of the error
-    first: Rates  # multipliers of the relaxation's bound
-    log: Log | None = None
-    between: Between | None = None  # the window of the log; None: the whole instance
-    gain_of: Callable[[int], Fraction] = Fraction  # what the log's integer gains stand for
-    counts: dict[str, float] = field(default_factory=lambda: {"nodes": 0.0, "cuts": 0.0})
 
 
 Job = tuple[Window, Fraction, Between | None]
@@ -380,7 +366,9 @@ class LimitedCall:
         """The best pruning, the bound less what rounding may have `hidden` of it, and its proof."""
         pruning, error, began = best.pruning, error_of(best.pruning), time.perf_counter()
         stated = float(found.bound) if hidden == 0 else max(0.0, math.nextafter(float(found.bound) - hidden, -math.inf))
-        proof, proven = self._proof(found)
+        # after Ctrl-C there is little time for the proof
+        soon = began + self.params.after_ctrl_c if self.stopped is StopReason.INTERRUPTED else math.inf
+        proof, proven = found.proof(self.oracle, min(self.deadline, soon))
         if proven is not None and float(proven) < stated - float_rounding(self.problem.largest_error):
             stated = math.nextafter(float(proven), -math.inf)
         now = time.perf_counter()
@@ -392,25 +380,3 @@ class LimitedCall:
         return LimitedSolution(
             self.problem, limits, at_most, uses, pruning, error, bound, relaxation, proof, self.stopped, stats, self.method
         )
-
-    def _proof(self, found: Found) -> tuple[SearchProof | None, Fraction | None]:
-        """What proves the bound, and what it proves; None where it is too large."""
-        oracle, deadline = self.oracle, self.deadline
-        if self.stopped is StopReason.INTERRUPTED:
-            deadline = min(deadline, time.perf_counter() + self.params.after_ctrl_c)
-        try:
-            if found.log is None and oracle.shares_prices:
-                priced = oracle.solve(np.array([float(x) for x in found.first]))
-                assert priced.certificate is not None
-                multipliers = proof_multipliers(self.rows, rates_of(priced.mu))
-                closed = Closed(ProofPriced(multipliers, priced.certificate, priced.kept))
-                return SearchProof((closed,)), raised(self.problem, Fraction(priced.bound))
-            prover = Prover(self.rows, oracle, found.bound, deadline)
-            window, decided, box = None, prover.start(), None
-            if (b := found.between) is not None:
-                window = search_window(prover, b.inner, b.outer, b.high, b.low)
-                decided, box = replace(decided, kept=b.inner, out=~b.outer), (b.high, b.low or ())
-            steps = proof_of(prover, found.log or Log(), found.first, decided, found.gain_of, box)
-        except (TooLargeProof, KeyboardInterrupt):
-            return None, None
-        return SearchProof(steps, window), prover.least
