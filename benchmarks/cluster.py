@@ -11,7 +11,6 @@ cluster of more than one machine.
 from __future__ import annotations
 
 import tempfile
-import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -61,15 +60,12 @@ def whole_run(forest: Any, rows: int) -> dict[str, float]:
     problem = pm.problem_from_forest(forest, hepmass_like.events(1000, 1)[0], costs=1)  # trees and errors, for any rows
     unit = rows / (problem.ensemble.n_trees * float(problem.errors.components[0].weight[0]))
     sources = [Events(rows // 2, seed) for seed in (1, 2)]
-    began = time.perf_counter()
     with ray_workers(shard_recipes(problem.ensemble, problem.costs, sources)) as workers:
         sharded = ShardedProblem.build(problem.ensemble, problem.errors, workers, problem.costs)
-        started = time.perf_counter()
         found = sharded_price_sharing(sharded, float(f"{0.02 * unit:.4g}"), gap=GAP)
         memory = max(memory_of(process) for process in workers.processes)
     seconds, rounds = found.stats["seconds"], max(1.0, found.stats["iterations"])
     return {
-        "start, rows read and routed, s": started - began,
         "to the gap, s": seconds,
         "rounds": found.stats["iterations"],
         "a round with its part of the checks, s": seconds / rounds,

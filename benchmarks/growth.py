@@ -210,10 +210,8 @@ def show(folder: Path) -> None:
 highs_simplex = partial(linear_program, formulation="IP3", engine="highs", merge=False)
 highs_ipm = partial(linear_program, formulation="IP3", engine="highs_ipm", merge=False)
 highs_pdlp = partial(linear_program, formulation="IP3", engine="highs_pdlp", merge=False)
-
 ENGINES = ("price_sharing", "min_cut", "highs_ip3", "highs_closure")
 PROGRAMS = ("price_sharing", "min_cut", *(f"benchmarks.growth:{name}" for name in ("highs_pdlp", "highs_ipm", "highs_simplex")))
-
 MOST_ARCS = 100_000_000  # usage arcs beyond which only price sharing is tried: a network takes 60 to 84 bytes for each
 Make = Callable[[], pm.PruningProblem]
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 N_FEATURES = 28
-
 Floats = NDArray[np.float64]
 
 

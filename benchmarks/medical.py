@@ -47,11 +47,9 @@ from solvers.within import exact_budget
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)  # budgets, as shares of the price of all tests
 SHOWN = (0.25, 0.5)  # budgets in the table, as shares of the price of all tests; those of `SHARES` at or below them
 TREES = 40
-
 FOLDS = 3  # folds of the cross validation that chooses a budget
 SECONDS = 2.0  # time limit for one budget
 Knowledge = Literal["all prices", "no discounts", "no prices"]
-
 KNOWN: tuple[Knowledge, ...] = ("all prices", "no discounts", "no prices")
 
 

@@ -53,7 +53,6 @@ MISSED = 10.0  # what a missed positive costs, in false alarms
 TRAIN, VALID, TEST = 9000, 3000, 8000
 BUDGETS = (1.0, 1.5, 2.5, 4.0, 7.0)
 CUTS = tuple(1 / (1 + np.exp(-np.linspace(-5, 2, 22))))  # probabilities from which on a row is positive
-
 Numbers = NDArray[np.float64]
 
 

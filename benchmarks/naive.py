@@ -31,7 +31,6 @@ from solvers import integer_program, solve_relaxation
 
 BELOW = 1e-9  # a relaxation whose value is below the optimum by more than this part of it has no integral optimum
 REPEATS = 3  # IP3's relaxation and the cut take milliseconds: the best of so many runs counts
-
 Pair = dict[str, Any]
 """One instance at one lambda.
 

@@ -23,7 +23,6 @@ from benchmarks.measuring import markdown
 from prunemodels.errors import InvalidInputError
 
 Drawn = tuple[NDArray[np.float64], NDArray[Any]]
-
 CONFIDENCE = 0.95
 FRESH = 40_000
 PRICES = [0, 1, 2, 3, 4, 5]

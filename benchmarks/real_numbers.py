@@ -51,9 +51,7 @@ from prunemodels.comparison.processes import machine
 N_FEATURES, N_TREES, LEAVES, TRAIN_ROWS = 10, 10, 32, 1000
 EXACT_ROWS = 500  # cost rows up to which the optimum is found in Python's integers as well
 LAMBDAS, EXACT_LAMBDAS = 10, 3  # how many lambdas (1) and (2) are measured at
-
 Rows = NDArray[np.float64]
-
 TASKS = ("regression", "classification", "balanced classes")
 
 

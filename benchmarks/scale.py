@@ -36,10 +36,8 @@ from benchmarks.measuring import apart, command_line
 from proofs_checks import check_path
 from prunemodels.comparison.processes import high_water, machine
 from solvers.price_sharing import final_scores, price_sharing
-from solvers.price_sharing.solve import memory_needed
 
 GAP = 1e-4
-
 PATH_GAP = 1e-6  # relative gap of the whole path where neither a cut fits into memory nor the proof closes it
 
 
@@ -83,10 +81,7 @@ def measure(name: str, shape: Shape, out: Path, n_edges: int = 0) -> dict[str, A
         (out / f"scale-{stem}.json").write_text(json.dumps(figures, indent=1) + "\n")
 
     forest = joblib.load(out / forest_file(name, shape))
-    nodes = sum(e.tree_.node_count for e in forest.estimators_)
-    sizes = {"items": len(shape.prices), "features": len(shape.prices)}
-    needs = memory_needed(rows=shape.n_cost, trees=shape.trees, nodes=nodes, **sizes)
-    say(data=name, machine=machine(), memory=str(needs), memory_predicted_mb=_mb() + round(needs.total / 1e6))
+    say(data=name, machine=machine())
     X, _ = shape.rows(shape.n_cost, 1)
     warm = pm.problem_from_forest(forest, X[:1000], costs=list(shape.prices))
     price_sharing(warm, 1e-9)

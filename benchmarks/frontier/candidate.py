@@ -29,7 +29,6 @@ from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.forests.reading import read_forest
 
 LEAST_PROBABILITY = 1e-6
-
 DIGITS = 6  # numbers are rounded to this many digits as soon as they are measured, so that all tables use the same ones
 Value = str | int | float
 Predict = Callable[[NDArray[np.float32]], NDArray[np.float64]]

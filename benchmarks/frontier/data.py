@@ -32,7 +32,6 @@ from prunemodels.data_files import Dataset, find_dataset
 from prunemodels.models.costs import items_from_table
 
 TEST_ROWS = 23_000
-
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)  # budgets of small sets, as shares of the price of all features
 
 FULL_PRICES = {

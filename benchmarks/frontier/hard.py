@@ -39,7 +39,6 @@ from benchmarks.frontier.rivals.boosted import lightgbm_engine
 from benchmarks.frontier.rivals.forests import grown, over_leaves
 
 Floats = NDArray[np.float64]
-
 TRIED = 20  # columns that a step of the search for one order tries: those that did best one step before
 GRID = np.linspace(-6, 6, 241)  # of (2), in deviations of a column
 LEAST_SPREAD = 0.05  # of a column in a class, in its deviations: a column that is constant there would rule out all else

@@ -137,8 +137,6 @@ def fitted_cascade(problem: Problem, stage: Any, params: Mapping[str, Value], en
 
 
 CASCADE_LEAVES = (3, 7, 15, 31, 63, 127, 255, 511, 1023)  # numbers of leaves of a stage's trees
-
-
 ENGINE = "LightGBM"  # of the stages
 
 
@@ -188,7 +186,6 @@ OURS = [
 ]
 
 _ROOMS = (columns, boosted, forests, linear, priced, value_network, policy_network, hard)
-
 METHODS: dict[str, Method] = {method.name: method for methods in (*(m.METHODS for m in _ROOMS), OURS) for method in methods}
 
 

@@ -118,7 +118,6 @@ def edge_table(results: pd.DataFrame) -> pd.DataFrame:
 
 
 PLACE = Path(__file__).parents[1] / "results" / "frontier.csv"
-
 NUMBERS = ("valid_cost", "valid_error", "valid_loss", "test_cost", "test_error", "test_loss", "fit_s", "predict_s")
 COLUMNS = ("data", "seed", "method", "params", *NUMBERS, "edges", "unit_s")
 DIGITS = {"fit_s": 3, "predict_s": 2, "valid_loss": 5, "test_loss": 5}

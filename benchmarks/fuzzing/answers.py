@@ -57,7 +57,6 @@ PROVEN = Fraction(1, 10**9)
 """How far an answer that is OPTIMAL, or a path, may be from the optimum by rounding, as a share of the value."""
 
 MOST_PRUNINGS = 1500  # instances with more prunings are left out: each is recomputed in fractions
-
 EVERY_TIME = ("min_cut", "price_sharing", "dantzig_wolfe", "primal_dual", "highs_ip1", "highs_closure")
 """Engines that every instance meets; of the others each meets one."""
 
@@ -90,8 +89,6 @@ class Enumerated:
 
 Judge = Callable[[], Iterator[str]]
 Calls = Callable[[Enumerated, np.random.Generator], Iterator[tuple[str, Judge]]]
-
-
 Build = Callable[[np.random.Generator], PruningProblem]
 
 

@@ -41,9 +41,7 @@ LABELS = (
 )
 
 NAMES = ("1", "nan", "x y", "if", "é", "0", "c'")
-
 PRICES, HOW_OFTEN = (0, 1, 2.5, 0.1, 1 / 3, 1e-9, 1e9, 7.27, 3), (0.15, 0.2, 0.1, 0.15, 0.1, 0.05, 0.05, 0.1, 0.1)
-
 ROUNDED = 1e-9  # relative difference of two sums of floats that is none
 
 

@@ -25,7 +25,6 @@ from typing import Any
 EXTRA_MEMORY = 2 << 30  # address space that a case may take beyond what this process has
 CPU_SECONDS, SECONDS = 10, 60  # time of the processor, and time by the clock, until a case counts as hanging
 FORKS = multiprocessing.get_context("fork")
-
 PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")
 
 
@@ -95,7 +94,6 @@ def _place(error: BaseException) -> str:
 
 MOST_CALLS = 2_000_000  # calls of our functions; the fuzzer's tiny instances take some thousands for each answer
 ROOT = Path(__file__).resolve().parents[2]
-
 OURS = tuple(f"{ROOT / package}/" for package in PACKAGES)
 """Whose functions are counted: an environment may stand in the same folder, and numba's own functions call millions."""
 

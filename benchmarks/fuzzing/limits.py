@@ -30,7 +30,6 @@ from tests.instances import with_usage
 from tests.solvers.within.limits.cases import mean, prices, slow_uses
 
 MOST_LIMITS = 4
-
 Uses = list[Fraction]  # what each pruning of an instance uses of a limit
 
 

@@ -35,7 +35,6 @@ VALUES: tuple[Any, ...] = (
 
 INTEGERS = (-(2**62), -(10**9), -5, -2, -1, 0, 1, 2, 3, 4, 7, 99, 10**6, 2**31 - 1, 2**31, 2**62)
 REALS = (-1e308, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 1e-300, 1e308, np.inf, -np.inf, np.nan)
-
 BOMB = 300 << 20  # bytes of zeros in a member of an archive
 
 

@@ -51,7 +51,6 @@ BYTES = (mutations.bits, mutations.cut, mutations.blocks)
 TEXT = (*BYTES, mutations.numbers, mutations.numbers, mutations.words, mutations.lines)
 JSON = (*TEXT, *[mutations.json_values] * 6)
 ARCHIVE = (*BYTES, *[mutations.members] * 5)
-
 NAMES = ("a", "b", "c", "d")
 
 

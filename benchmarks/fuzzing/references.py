@@ -18,7 +18,6 @@ import networkx as nx
 import numpy as np
 
 Matrix = list[list[Fraction]]
-
 LARGEST = 10_000  # rows and columns of a matrix that is read; larger ones are `UndecidedError`
 
 

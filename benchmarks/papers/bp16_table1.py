@@ -35,12 +35,9 @@ from formulations.instance.ensemble import Ensemble
 from prunemodels.evaluation.path import Vote, evaluate_path
 
 USAGE, VOTES = "usage", "votes"
-
 OFTEN = 7  # visits up to this are the table's second column
 SHARES = tuple(k / 50 for k in range(1, 51))
-
 BOTH: tuple[Vote, Vote] = ("mean", "majority")
-
 COLUMNS = ("none", "few", "more")
 
 

@@ -32,12 +32,9 @@ from benchmarks.papers.experiment import Comparison, Experiment, Presentation, R
 from formulations.errors import InvalidInputError
 
 FEATURES = 6
-
 SIZES = (8, 16, 32)  # numbers of examples, of the 64 that six binary features tell apart
 CLASSES = 3
-
 PRICES = (1.0, 2.0, 5.0, 20.0)
-
 INSTANCES = 20  # instances of each size and seed
 
 METHODS: dict[str, dict[str, Any]] = {

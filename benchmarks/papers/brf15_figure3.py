@@ -22,10 +22,8 @@ from benchmarks.papers.methods import BUDGET_RF, CSTC, GREEDY_MISER, OPTIMAL, le
 from benchmarks.papers.published import NAMES, SUBSETS
 
 PRUNED = f"{OPTIMAL} ({BUDGET_RF})"
-
 ALPHAS = (0, 2, 4, 6, 8, 10, 15, 25, 35, 45)  # BRF15 section 3, MiniBooNE and Forest
 TREES = 40
-
 SIX_FEATURES = 6.0  # BRF15 on MiniBooNE: "using just about 6 features on average", less error than ASTC or CSTC with any number
 SIMILAR = 0.5  # points of error: a mean difference over budgets up to this is "similar performance"; ours
 ALIKE = "GreedyMiser achieves similar performance with BudgetRF"

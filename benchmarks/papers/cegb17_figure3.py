@@ -32,13 +32,10 @@ FULL_LAMS = (0.0, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 
 NEAR = 0.005  # so much above the error of lambda = 0 is "similar accuracy"; ours
 ONE = ", prices 1 in training"
-
 BEST, BREADTH = "best-first", "breadth-first"
-
 ALIKE = "regressors with a large lambda reach similar accuracy at a much cheaper cost"
 ONES = "with prices of 1 in training the learned regressor behaves like one of lambda = 0"
 ALWAYS = "best-first training always reaches a higher accuracy for a given budget"
-
 WHY = f"the paper has Yahoo! Learning to Rank here, we MiniBooNE; {SUBSETS}"
 
 

@@ -55,7 +55,6 @@ def four_quadrants(n: int, random_state: Any = None) -> tuple[pd.DataFrame, NDAr
 PERFECT = 12  # what a perfect predictor pays
 NO_ERROR = 1e-6  # mean squared error, as a share of the labels' variance, that counts as none
 EXAMPLES = 1000
-
 LAMBDAS = (0.02, 0.025, 0.03, 0.035, 0.04, 0.045)
 
 

@@ -38,10 +38,8 @@ from prunemodels.evaluation.path import Vote, evaluate_path
 
 ALGORITHM_1 = "Algorithm 1"
 METHODS = (OPTIMAL, INDIVIDUAL, ALGORITHM_1)
-
 SHARES = tuple(k / 100 for k in range(1, 101))
 LAMBDAS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # shares of the cost at whose lambdas Algorithm 1 is run
-
 LEVELS = {("ens", "low"): OPTIMAL, ("ind", "low"): INDIVIDUAL, ("ens", "high"): OPTIMAL, ("ind", "high"): INDIVIDUAL}
 """The table's columns."""
 

@@ -32,7 +32,6 @@ CostSample = Literal["validation", "training", "test"]
 Prices = Literal["one", "svm"]
 ORDINARY = ("entropy", "gini")  # criteria of scikit-learn's trees, which grow them where all thresholds are tried
 SMALL_TREES = 90  # trees of a forest on cross-validated data (NWS15 section 6)
-
 OUTSIDE = float(np.exp(-1))
 """Share of the rows that a bootstrap leaves out: the weight of out-of-bag errors where both samples count (-o 2)."""
 

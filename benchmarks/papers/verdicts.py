@@ -5,14 +5,8 @@ s_p where it prints one, else 0. The interval is that of Welch, for the differen
 
     h = t(0.975, df) * sqrt(s^2 / n + s_p^2 / n_p),     df by Welch and Satterthwaite                                     (1)
 
-    reproduced          |ours - p| <= h over at least ten repeats; of a sentence: our numbers bear it out as it is worded
-    undecided           |ours - p| <= h over fewer repeats: their intervals are wide, and contain much
-    not reproduced      otherwise
-    too few repeats     fewer than three repeats: no interval
-    other data          the paper's data are absent
-    not run             the data are there, and no rows are kept
-
-Each number that is not reproduced has the reason that was tested, or "open" and what was tried.
+What each verdict means stands in ``README.md`` beside this file. Each number that is not reproduced has the reason that was
+tested, or "open" and what was tried.
 
 On MiniBooNE and Forest the papers' data are there in part only (`benchmarks.papers.published.SUBSETS`). They have verdicts all
 the same, with that reservation. The errors at the levels of NWS15's Table 1 are matched to the paper's ratio: there its costs
@@ -49,7 +43,6 @@ LEVEL = 0.975
 FEWEST, ENOUGH = 3, 10  # repeats that an interval needs, and that make it narrow enough for a verdict of "reproduced"
 REPRODUCED, NOT_REPRODUCED, OTHER_DATA = "reproduced", "not reproduced", "other data"
 UNDECIDED, TOO_FEW, NOT_RUN = "undecided", "too few repeats", "not run"
-
 COLUMNS = ("source", "data", "method", "quantity", "published", "ours", "interval", "repeats", "verdict", "reason")
 
 
@@ -132,11 +125,8 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
 
 
 PAGE = FOLDER.parents[2] / "docs" / "papers.md"
-
 MARK = re.compile(r"<!-- (\w+)/(.+) -->\n\n(?:(?:\|.*\n)+\n?)*")
-
 SIGNS = {REPRODUCED: " ✓", UNDECIDED: " (✓)", NOT_REPRODUCED: " ✗"}
-
 KINDS = {"% of unpruned cost": "cost", "rise of the error": "error", "% of features": "cost", "test error": "error"}
 """The two columns of a table that its quantities belong to."""
 

@@ -33,7 +33,6 @@ from solvers.price_sharing.params import SharingParams
 
 EDGES, OTHERS = 6, 12  # the longest edges of the hull beside which lambdas are hard, and the number of other lambdas
 ROWS = (150, 1_500, 15_000)  # cost rows at which the two exact engines are compared
-
 TIES = (Fraction(-1, 10_000), Fraction(0), Fraction(1, 10_000))
 """Where lambda is, relative to the breakpoint of the longest edge, when no core may be cut."""
 

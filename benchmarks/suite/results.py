@@ -24,7 +24,6 @@ from prunemodels.comparison.processes import machine
 ROOT = Path(__file__).resolve().parents[2]  # the checkout
 CODE = ("benchmarks", "formulations", "proofs_checks", "prunemodels", "solvers")  # folders whose Python files are measured
 DIGITS = 4
-
 BUSY = 0.5  # a machine with a larger mean number of running processes counts as busy with other work
 
 

@@ -27,10 +27,7 @@ from benchmarks.instances import middles, shipped
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-
 SHORT, MOST = 0.1, 7  # limits of (1): a single run of milliseconds is not precise
-
-
 Lam = Any
 """A `Fraction`. Engines use it exactly, though their signature says float."""
 

@@ -29,7 +29,6 @@ from benchmarks.frontier.rivals.masked_networks import Network, Rows, Setting, T
 MOST_PURCHASES = 30  # of large problems; the curves are flat long before
 LEVELS = 60
 ROWS_AT_ONCE = 4096
-
 Train = Callable[[Table, Rows, Setting], "Buyer"]
 
 

@@ -24,7 +24,6 @@ from benchmarks.frontier.rivals.priced import lambda_scale
 from prunemodels.rivals.cstc import CSTCClassifier
 
 RUNGS = (-16, 16)  # the lowest and the highest rung r; C = 10^(r / 4) / 10
-
 MOST_ROWS = 10_000
 """Largest number of training rows: a model has about 50 weights, and more rows do not change the error's second digit."""
 

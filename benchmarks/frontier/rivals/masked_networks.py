@@ -41,7 +41,6 @@ from formulations.extras import package
 
 FARTHEST = 4.0  # scaled columns are cut at so many deviations
 BATCH = 256
-
 Tensor = Any
 Network = Any
 

@@ -67,5 +67,4 @@ def _step(table: Table, f: Network, q: Network, optimizers: list[Any], some: Row
 
 
 train = partial(trained, step=_step, score=_score, stops_by_value=False)
-
 METHODS = [Method("policy network (GDFS)", partial(tuned, train=train), refusal=refusal)]

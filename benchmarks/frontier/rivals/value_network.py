@@ -87,5 +87,4 @@ def _step(table: Table, f: Network, g: Network, optimizers: list[Any], some: Row
 
 
 train = partial(trained, step=_step, score=_score, stops_by_value=True)
-
 METHODS = [Method("value network (DIME)", partial(tuned, train=train), refusal=refusal)]
