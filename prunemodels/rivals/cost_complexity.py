@@ -56,13 +56,11 @@ Criterion = Literal["stored", "entropy", "gini", "pairs"]
 Floats = NDArray[np.float64]
 
 
-def node_impurities(
-    ensemble: Ensemble, criterion: Criterion | ArrayLike, forest: Any = None, *, pairs_alpha: float = 0
-) -> Floats:
+def node_impurities(ensemble: Ensemble, criterion: Criterion | ArrayLike, forest: Any = None) -> Floats:
     """The impurity of every node, shape (n,).
 
-    Entropy, Gini and Pairs are (6), (7) and (5) of `prunemodels.rivals.stumps`, where each pair of classes counts once;
-    BRF15 may mean twice. "stored" is what scikit-learn's trees store, by the criterion and weights that they were grown with.
+    Entropy, Gini and Pairs are (6), (7) and (5) of `prunemodels.rivals.stumps`, with alpha = 0, where each pair of classes counts
+    once; BRF15 may mean twice. "stored" is what scikit-learn's trees store, by the criterion and weights that they grew with.
     Arguments are those of `early_stopping_path`, the forest is not needed for entropy and Gini.
     """
     if not isinstance(criterion, str):
@@ -72,11 +70,9 @@ def node_impurities(
     fractions = _class_fractions(ensemble, criterion)
     if criterion != "pairs":
         return impurity(fractions, criterion)
-    if not (np.isfinite(pairs_alpha) and pairs_alpha >= 0):
-        raise InvalidInputError(f"pairs_alpha is {pairs_alpha}; give a number >= 0")
     counts = fractions * stored(ensemble, forest, "weighted_n_node_samples")[:, None]
     # counts are mostly integers: rounding gives equal sets equal numbers
-    return impurity(counts.round(9), "pairs", alpha=pairs_alpha)
+    return impurity(counts.round(9), "pairs")
 
 
 def stored(ensemble: Ensemble, forest: Any, what: Literal["impurity", "weighted_n_node_samples"]) -> Floats:
@@ -120,7 +116,7 @@ def _class_fractions(ensemble: Ensemble, criterion: str) -> Floats:
 
 @checked
 def early_stopping_path(
-    problem: PruningProblem, forest: Any = None, *, criterion: Criterion | ArrayLike = "entropy", pairs_alpha: float = 0
+    problem: PruningProblem, forest: Any = None, *, criterion: Criterion | ArrayLike = "entropy"
 ) -> PruningSequence:
     """All prunings of a forest by (1), for every threshold >= 0.
 
@@ -129,10 +125,8 @@ def early_stopping_path(
     forest
         the forest that the problem was built from; not needed for ``"entropy"`` and ``"gini"``.
     criterion
-        ``"entropy"`` in bits, ``"gini"``, ``"pairs"`` (BRF15 eq. 11), ``"stored"`` (the impurity that scikit-learn's trees store,
-        those of regressors included), or the impurity of every node, shape (n,).
-    pairs_alpha
-        alpha of ``"pairs"``.
+        ``"entropy"`` in bits, ``"gini"``, ``"pairs"`` (BRF15 eq. 11, alpha = 0), ``"stored"`` (what scikit-learn's trees store, those
+        of regressors included), or the impurity of every node, shape (n,).
 
     Returns
     -------
@@ -152,7 +146,7 @@ def early_stopping_path(
     Pruning(cost=11.7267, error=0.077, 17 splits)
     """
     ensemble = problem.ensemble
-    least = node_impurities(ensemble, criterion, forest, pairs_alpha=pairs_alpha).copy()
+    least = node_impurities(ensemble, criterion, forest).copy()
     by_depth = np.argsort(ensemble.depth, kind="stable")
     for nodes in np.split(by_depth, np.flatnonzero(np.diff(ensemble.depth[by_depth])) + 1)[1:]:
         least[nodes] = np.minimum(least[nodes], least[ensemble.parent[nodes]])

@@ -39,7 +39,6 @@ from prunemodels.models.labelled_samples import Sample, split
 from prunemodels.models.losses import SQUARED_ERROR, LossName, classification_loss
 from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins, Prices
 from prunemodels.rivals.greedy_miser_growth import Settings, boost
-from prunemodels.rivals.histograms import MOST_BINS
 
 
 class GreedyMiser(BoostedLearner):
@@ -102,8 +101,6 @@ class GreedyMiserClassifier(BoostedClassification, GreedyMiser):
         largest number of splits on a path through a tree, 1 to 16.
     min_samples_leaf
         least number of examples in a leaf, whatever their weights.
-    max_bins
-        largest number of bins of values for a feature, 2 to 255. A feature with no more values than that is split exactly.
     subsample
         share of the examples, drawn for each stage without replacement, on which its trees are grown.
     n_iter_no_change
@@ -163,7 +160,6 @@ class GreedyMiserClassifier(BoostedClassification, GreedyMiser):
         learning_rate: float = 0.1,
         max_depth: int = 4,
         min_samples_leaf: int = 1,
-        max_bins: int = MOST_BINS,
         subsample: float = 1.0,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -179,7 +175,6 @@ class GreedyMiserClassifier(BoostedClassification, GreedyMiser):
         self.learning_rate = learning_rate
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
-        self.max_bins = max_bins
         self.subsample = subsample
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
@@ -199,7 +194,7 @@ class GreedyMiserRegressor(BoostedRegression, GreedyMiser):
     lam
         lambda: mean squared residual that one unit of price must save, see `GreedyMiserClassifier`; 0: prices do not matter. Its
         unit is squared targets per unit of price, so only 0 suits all data.
-    costs, evaluation_cost, n_estimators, learning_rate, max_depth, min_samples_leaf, max_bins, subsample, n_iter_no_change
+    costs, evaluation_cost, n_estimators, learning_rate, max_depth, min_samples_leaf, subsample, n_iter_no_change
         as in `GreedyMiserClassifier`, and so are the settings and attributes that are not named here; there is no ``classes_``.
 
     Examples
@@ -222,7 +217,6 @@ class GreedyMiserRegressor(BoostedRegression, GreedyMiser):
         learning_rate: float = 0.1,
         max_depth: int = 4,
         min_samples_leaf: int = 1,
-        max_bins: int = MOST_BINS,
         subsample: float = 1.0,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -237,7 +231,6 @@ class GreedyMiserRegressor(BoostedRegression, GreedyMiser):
         self.learning_rate = learning_rate
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
-        self.max_bins = max_bins
         self.subsample = subsample
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction

@@ -62,7 +62,6 @@ class Settings:
     learning_rate: Positive
     max_depth: Annotated[int, Range(1, 16)]
     min_samples_leaf: Count
-    max_bins: Annotated[int, Range(2, MOST_BINS)]
     subsample: Annotated[float, Range(0, 1, open_below=True)]
     n_iter_no_change: Count | None
     tol: Finite
@@ -235,7 +234,7 @@ def boost(
     hidden: bool,
 ) -> BoostedTrees:
     """Grow all stages; `valid` holds the rows for early stopping, `hidden` says whether the progress bar is hidden."""
-    binning = Binning.of(train.X, train.weight, settings.max_bins)
+    binning = Binning.of(train.X, train.weight, MOST_BINS)
     data = BinnedRows(binning, binning.codes(train.X), train.weight)
     F0 = loss.baseline(train.targets, train.weight)
     F = np.tile(F0, (len(train.X), 1))

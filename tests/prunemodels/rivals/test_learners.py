@@ -170,7 +170,6 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     *((kind, {"min_samples_leaf": 0}, "min_samples_leaf is 0") for kind in (GM, RF)),
     *((kind, {"max_depth": 0}, "max_depth is 0") for kind in (GM, RF, CEGB)),
     (GM, {"max_depth": 17}, "max_depth is 17; give a whole number from 1 to 16"),
-    (GM, {"max_bins": 256}, "max_bins is 256; give a whole number from 2 to 255"),
     (GM, {"subsample": 0}, "subsample is 0; give a number from 0 .excluded. to 1"),
     (GM, {"n_iter_no_change": 0}, "n_iter_no_change is 0; give a whole number >= 1 or None"),
     (GM, {"n_iter_no_change": 2, "validation_fraction": 1}, "validation_fraction is 1; give a number between 0 and 1"),
