@@ -125,8 +125,8 @@ def early_stopping_path(
     forest
         the forest that the problem was built from; not needed for ``"entropy"`` and ``"gini"``.
     criterion
-        ``"entropy"`` in bits, ``"gini"``, ``"pairs"`` (BRF15 eq. 11, alpha = 0), ``"stored"`` (what scikit-learn's trees store, those
-        of regressors included), or the impurity of every node, shape (n,).
+        ``"entropy"`` in bits, ``"gini"``, ``"pairs"`` (BRF15 eq. 11, alpha = 0), ``"stored"`` (what scikit-learn's trees store,
+        those of regressors included), or the impurity of every node, shape (n,).
 
     Returns
     -------
