@@ -15,9 +15,8 @@ Floats = NDArray[np.float64]
 
 
 def events(n: int, seed: int, block: int = 100_000) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
-    """Events, and whether each is signal (half of them); float32 of shape (n, 28).
-
-    Each block of rows has its own seed, so the first rows do not depend on n.
+    """Events, and whether each is signal (half of them); float32 of shape (n, 28). Each block of rows has its own seed, so the
+    first rows do not depend on n.
     """
     X, y = np.empty((n, N_FEATURES), dtype=np.float32), np.empty(n, dtype=np.int8)
     for k, first in enumerate(range(0, n, block)):

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-MOST_SECONDS = 0.5
-"""Tests that take more CPU time than this are slow."""
+MOST_SECONDS = 0.5  # tests that take more CPU time than this are slow
 
 
 def cpu_seconds() -> float:

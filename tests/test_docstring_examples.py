@@ -25,8 +25,7 @@ LONGER = {
 }  # fmt: skip
 """Examples that train cascades or draw whole pages: `make test-slow` runs them."""
 
-FETCHED = "datasets.fetch_heart"
-"""Its table is in the folder of the data sets, or has to be fetched."""
+FETCHED = "datasets.fetch_heart"  # its table is in the folder of the data sets, or has to be fetched
 
 CALLED = {
     f"{space}.{name}".removeprefix("prunemodels."): getattr(module, name)

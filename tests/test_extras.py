@@ -95,8 +95,7 @@ def test_each_use_names_the_extra_that_it_needs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "extra"),
-    [("demo", "plots"), ("prune f.joblib --data d.csv --costs 1 --budget 1 --out o.skops", "io")],
+    ("words", "extra"), [("demo", "plots"), ("prune f.joblib --data d.csv --costs 1 --budget 1 --out o.skops", "io")]
 )
 def test_commands_refuse_before_they_work(words: str, extra: str, tmp_path: Path) -> None:
     """A command that could not write its files ends with status 2 and one line, and has written nothing."""

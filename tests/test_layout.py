@@ -158,9 +158,8 @@ def modules_imported(file: Path) -> set[str]:
 
 
 def test_files_import_each_other_in_no_circle() -> None:
-    """There is an order of all files in which each imports earlier ones only, so each can be read after those it needs.
-
-    Every import counts, wherever it stands. A package that a module lies in is imported with it, so it counts as well.
+    """There is an order of all files in which each imports earlier ones only, so each can be read after those it needs. Every
+    import counts, wherever it stands. A package that a module lies in is imported with it, so it counts as well.
     """
     graph: dict[str, set[str]] = {}
     for module, file in FILES.items():

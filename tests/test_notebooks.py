@@ -18,8 +18,7 @@ from notebooks import execute
 
 NOTEBOOKS = execute.chapters()
 CHAPTERS = pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
-NEEDS = {"09_real_forests": "heart_statlog.csv.gz"}
-"""The data that a chapter reads."""
+NEEDS = {"09_real_forests": "heart_statlog.csv.gz"}  # the data that a chapter reads
 
 
 def cells(file: Path, kind: str) -> list[tuple[dict[str, Any], str]]:

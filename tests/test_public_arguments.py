@@ -47,9 +47,8 @@ def public_objects() -> dict[str, Any]:
 
 
 def public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Functions, the methods of classes, and the constructors of classes that users build.
-
-    Estimators check the arguments of their constructors in `fit`, as scikit-learn's do.
+    """Functions, the methods of classes, and the constructors of classes that users build. Estimators check the arguments of
+    their constructors in `fit`, as scikit-learn's do.
     """
     for name, given in public_objects().items():
         thing = given.func if isinstance(given, functools.partial) else given

@@ -96,8 +96,7 @@ def test_a_failing_example_names_its_page_and_line(code: str, said: str, tmp_pat
         run_examples("page.md")
 
 
-INSIDE = {"docs/add_a_formulation.md", "docs/add_an_engine.md"}
-"""Pages that show files of the packages themselves."""
+INSIDE = {"docs/add_a_formulation.md", "docs/add_an_engine.md"}  # pages that show files of the packages themselves
 
 
 @pytest.mark.parametrize("page", sorted({*PAGES} - INSIDE))

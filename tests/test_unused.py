@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("solvers",)
-"""Packages that keep the rules."""
+PACKAGES = ("solvers",)  # packages that keep the rules
 
 CALLERS = ("formulations", "solvers", "proofs_checks", "prunemodels", "benchmarks")
-SHARED = {"time_limit"}
-"""Options that every function of a registry has, whoever sets or reads them."""
+SHARED = {"time_limit"}  # options that every function of a registry has, whoever sets or reads them
 
 EXEMPT: dict[str, set[str]] = {
     "optimal_pruning": {"params"},  # tuning numbers, here and below: small instances would never reach what large ones do

@@ -15,7 +15,6 @@ import pytest
 from tests.test_layout import ALLOWED
 
 pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = {
     str(file.relative_to(ROOT))

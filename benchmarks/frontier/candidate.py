@@ -226,9 +226,8 @@ def prefixes(
     exhausted: str = "",
     counter: str = "rounds",
 ) -> list[Candidate]:
-    """Candidates from the first 1, 2, ... stages: predictions and mean costs after each of them.
-
-    `exhausted` is the reason if no further stages are possible; without one, the last stage is an edge.
+    """Candidates from the first 1, 2, ... stages: predictions and mean costs after each of them. `exhausted` is the reason if no
+    further stages are possible; without one, the last stage is an edge.
     """
     wanted, start = checkpoints(rounds), time.process_time()
     valid, test = ([p for k, p in enumerate(stages(part.X), 1) if k in wanted] for part in (problem.valid, problem.test))

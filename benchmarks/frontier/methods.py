@@ -25,9 +25,8 @@ from prunemodels.cascades.cascade import Cascade
 
 
 class BoostedStage(BaseEstimator):  # type: ignore[misc]
-    """One of `ENGINES` as a scikit-learn estimator of some columns of a problem, whose validation part ends the growth.
-
-    Columns are named x0, x1, ...
+    """One of `ENGINES` as a scikit-learn estimator of some columns of a problem, whose validation part ends the growth. Columns
+    are named x0, x1, ...
     """
 
     def __init__(self, engine: str, leaves: int, problem: Problem) -> None:
@@ -68,13 +67,7 @@ class BoostedStage(BaseEstimator):  # type: ignore[misc]
 
 
 def exit_candidates(
-    problem: Problem,
-    source: Cascade,
-    params: Mapping[str, Value],
-    fit_s: float,
-    ends: Mapping[str, str],
-    *,
-    named: bool = False,
+    problem: Problem, source: Cascade, params: Mapping[str, Value], fit_s: float, ends: Mapping[str, str], *, named: bool = False
 ) -> Iterator[Candidate]:
     """The fitted objects that spend the problem's budgets; they were learned from the validation part."""
     valid, test = (part.table if named else part.X for part in (problem.valid, problem.test))

@@ -89,9 +89,8 @@ def grids(candidates: Sequence[Candidate]) -> dict[str, tuple[float, float]]:
 
 
 def edges_of(chosen: Candidate, grid: Mapping[str, tuple[float, float]]) -> str:
-    """The hyperparameters whose values are the last of their grids, if these have more than one value.
-
-    ``leaves>`` is a real edge at the largest value, ``(leaves<)`` a natural end at the least.
+    """The hyperparameters whose values are the last of their grids, if these have more than one value. ``leaves>`` is a real edge
+    at the largest value, ``(leaves<)`` a natural end at the least.
     """
     marks = [
         f"({name}{mark})" if chosen.ends.get(name) else f"{name}{mark}"

@@ -47,9 +47,8 @@ ROUNDED = 1e-9  # relative difference of two sums of floats that is none
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A table, the arguments of the cascade and of its `fit`.
-
-    `own_rows_` are some of the rows X, y, weight: the training rows, or those for validation.
+    """A table, the arguments of the cascade and of its `fit`. `own_rows_` are some of the rows X, y, weight: the training rows,
+    or those for validation.
     """
 
     given: dict[str, Any]

@@ -31,7 +31,6 @@ PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")
 @dataclass(frozen=True)
 class Outcome:
     """How a case ended: ``answer``, ``named`` (an error of ours), ``raw`` (another exception), ``crash`` (a signal) or ``hang``.
-
     The text has the error's type and place, or the signal; it is equal for equal defects. The answer is what the reader returned.
     """
 

@@ -56,9 +56,8 @@ NAMES = ("a", "b", "c", "d")
 
 @dataclass(frozen=True)
 class Reader:
-    """A kind of file: contents of sound ones, what is done with one in a child process, and damages that fit the format.
-
-    `wrong` tells of the bytes of the file and the answer what is wrong with the answer, or None.
+    """A kind of file: contents of sound ones, what is done with one in a child process, and damages that fit the format. `wrong`
+    tells of the bytes of the file and the answer what is wrong with the answer, or None.
     """
 
     ending: str

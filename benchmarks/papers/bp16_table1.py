@@ -96,9 +96,8 @@ def vote_rows(forest: Grown) -> Iterator[Row]:
 
 
 def typical(frame: pd.DataFrame, data: str) -> pd.DataFrame:
-    """Of each repeat the rows of the feature whose unpruned shares are nearest to the printed ones.
-
-    The paper shows a feature of one forest, and does not name it. Another forest asks for the same feature more or less often.
+    """Of each repeat the rows of the feature whose unpruned shares are nearest to the printed ones. The paper shows a feature of
+    one forest, and does not name it. Another forest asks for the same feature more or less often.
     """
     at = frame[(frame["data"] == data) & (frame["method"] == USAGE)]
     unpruned = at[at["forest"] == "unpruned"]

@@ -57,9 +57,8 @@ def chosen(points: pd.DataFrame, budgets: Sequence[float]) -> pd.DataFrame:
 
 
 def by_budget(frame: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> pd.DataFrame:
-    """Mean and standard deviation over repeats of the chosen points: data, method, budget, and `MOMENTS`.
-
-    All settings of a method are considered together. A budget that some repeat cannot meet is left out.
+    """Mean and standard deviation over repeats of the chosen points: data, method, budget, and `MOMENTS`. All settings of a
+    method are considered together. A budget that some repeat cannot meet is left out.
     """
     rows: list[dict[str, Any]] = []
     for (data, method), points in frame.groupby(["data", "method"], sort=False):
@@ -141,9 +140,8 @@ def curve_experiment(
     error_label: str = "test error rate",
     **fields: Any,
 ) -> Experiment:
-    """An experiment whose rows are those of `curve_rows`: a table of errors within budgets, a picture, and the paper's claims.
-
-    A unit is a method of the short or the full grid with its setting, the protocol's name among it, unless `fields` have units.
+    """An experiment whose rows are those of `curve_rows`: a table of errors within budgets, a picture, and the paper's claims. A
+    unit is a method of the short or the full grid with its setting, the protocol's name among it, unless `fields` have units.
     """
 
     def units(scope: Scope) -> list[Unit]:

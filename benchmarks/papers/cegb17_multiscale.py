@@ -123,9 +123,8 @@ def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def overlaps(fly: NDArray[np.int32], found: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """For each fly the Jaccard index with the connected region that covers over half of it, or 0: SEG's terms.
-
-    SEG (Maska et al. 2014), the mean of these over all flies of all frames, does not count regions that are no fly.
+    """For each fly the Jaccard index with the connected region that covers over half of it, or 0: SEG's terms. SEG (Maska et al.
+    2014), the mean of these over all flies of all frames, does not count regions that are no fly.
     """
     region, n = ndimage.label(found)
     flies = np.unique(fly[fly > 0])

@@ -62,9 +62,8 @@ def dataset(name: str) -> Dataset:
 
 @lru_cache(maxsize=2)
 def parts(name: str, seed: int, rows: int | None = None, *, signal: float = SIGNAL) -> Parts:
-    """The papers' three parts, shuffled with the seed; with `rows`, the first of each in proportion.
-
-    MiniBooNE's examples of class 1 are thinned out at random until they are the share `signal` of each part.
+    """The papers' three parts, shuffled with the seed; with `rows`, the first of each in proportion. MiniBooNE's examples of
+    class 1 are thinned out at random until they are the share `signal` of each part.
     """
     data = dataset(name)
     X = data.X.to_numpy(dtype=np.float32)

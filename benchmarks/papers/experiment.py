@@ -23,9 +23,8 @@ Row = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Scope:
-    """What part of an experiment is run: data sets, seeds 0 to repeats - 1, the long version or the short one.
-
-    `rows`: at most so many examples of each data set, for trials; None: all.
+    """What part of an experiment is run: data sets, seeds 0 to repeats - 1, the long version or the short one. `rows`: at most so
+    many examples of each data set, for trials; None: all.
     """
 
     data: tuple[str, ...]

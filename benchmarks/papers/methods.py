@@ -32,9 +32,8 @@ SECONDS = 5.0  # for one budget between breakpoints
 
 
 def within_budgets(grown: Grown, budgets: Sequence[float]) -> dict[float, NestedPrunings]:
-    """The best pruning found within each budget below the unpruned cost, breakpoint or not.
-
-    The optimal path has prunings at its breakpoints only, and jumps; BP16 has no others. This is ours: `pm.solve`.
+    """The best pruning found within each budget below the unpruned cost, breakpoint or not. The optimal path has prunings at its
+    breakpoints only, and jumps; BP16 has no others. This is ours: `pm.solve`.
     """
     path = pm.pruning_path(grown.problem, certificate=False)
     most = pm.Pruning.unpruned(grown.problem).cost

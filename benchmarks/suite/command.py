@@ -141,9 +141,8 @@ def _folder(given: Path | None, stack: ExitStack) -> Path:
 
 
 def run(studies: Sequence[Study], out: Path, work: Path, *, quick: bool = False, again: bool = False) -> list[str]:
-    """Run all studies; returns a line for each that failed or was left out.
-
-    After a failure the other studies still run. Quick studies run in this process.
+    """Run all studies; returns a line for each that failed or was left out. After a failure the other studies still run. Quick
+    studies run in this process.
     """
     current, wrong = origin(), []
     _say(current.line())
@@ -228,9 +227,8 @@ def missing_data(study: Study) -> str:
 
 
 def busy() -> float:
-    """Mean number of other running processes over half a second; -1 if the system does not report it.
-
-    The load average would still include the previous study.
+    """Mean number of other running processes over half a second; -1 if the system does not report it. The load average would
+    still include the previous study.
     """
     counts = []
     for _ in range(10):

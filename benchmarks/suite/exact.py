@@ -79,7 +79,6 @@ def _bytes(problem: pm.PruningProblem, lam: Lam) -> int:
 
 def measure_hard(data: str, setting: Setting) -> Found:
     """Rows: price_sharing with proof against the raw cut, beside long edges and elsewhere. Figures: rounds; gaps without a cut.
-
     Every certificate is checked, outside the clock.
     """
     name, problem = instance(data, setting)

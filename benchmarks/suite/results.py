@@ -29,9 +29,8 @@ BUSY = 0.5  # a machine with a larger mean number of running processes counts as
 
 @dataclass(frozen=True)
 class Origin:
-    """Where figures come from: the machine with its versions, the digest of all measured code, and the checkout.
-
-    `dirty` tells whether Python files differ from the commit, which is empty without a checkout.
+    """Where figures come from: the machine with its versions, the digest of all measured code, and the checkout. `dirty` tells
+    whether Python files differ from the commit, which is empty without a checkout.
     """
 
     machine: str
@@ -119,9 +118,8 @@ def read_result(file: Path) -> Result:
 
 
 def read_folder(folder: Path) -> dict[str, Result]:
-    """All results of a folder by the names of their studies; none if the folder does not exist.
-
-    Files of other benchmarks, which have no study, are skipped.
+    """All results of a folder by the names of their studies; none if the folder does not exist. Files of other benchmarks, which
+    have no study, are skipped.
     """
     results = [read_result(file) for file in sorted(folder.glob("*.json")) if "study" in json.loads(file.read_text())]
     return {result.study: result for result in results}

@@ -80,15 +80,10 @@ class Measured(Generic[T_co]):
 
 
 def alternate(
-    works: Mapping[str, Callable[[], T]],
-    *,
-    repeats: int = 3,
-    limit: float = 60.0,
-    clock: Callable[[], float] = time.perf_counter,
+    works: Mapping[str, Callable[[], T]], *, repeats: int = 3, limit: float = 60.0, clock: Callable[[], float] = time.perf_counter
 ) -> Measured[T]:
-    """Run all of `works` in turns, in so many rounds after one that loads compiled code and fills the caches.
-
-    After `limit` seconds of work no further round begins. If there is only one round, it counts.
+    """Run all of `works` in turns, in so many rounds after one that loads compiled code and fills the caches. After `limit`
+    seconds of work no further round begins. If there is only one round, it counts.
     """
     rounds: list[dict[str, float]] = []
     answer: dict[str, T] = {}
@@ -124,9 +119,8 @@ Found = tuple[Sequence[Row], Sequence[Figure]]
 
 @dataclass(frozen=True)
 class Study:
-    """One JSON file. For ``--only`` the part of the name before the dash selects several studies.
-
-    On MiniBooNE and Covertype BP16's forest is grown before.
+    """One JSON file. For ``--only`` the part of the name before the dash selects several studies. On MiniBooNE and Covertype
+    BP16's forest is grown before.
     """
 
     name: str
@@ -155,9 +149,8 @@ def forest_file(data: str, folder: Path) -> Path:
 
 
 def instance(data: str, setting: Setting, rows: int | None = None) -> tuple[str, pm.PruningProblem]:
-    """Name and problem: the forest on `data` with unit prices and the first `rows` of its cost sample, None: all.
-
-    With ``--quick`` a small forest on scikit-learn's data.
+    """Name and problem: the forest on `data` with unit prices and the first `rows` of its cost sample, None: all. With
+    ``--quick`` a small forest on scikit-learn's data.
     """
     if setting.quick:
         small = FORESTS[data].small

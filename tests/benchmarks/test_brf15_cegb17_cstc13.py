@@ -170,9 +170,8 @@ def test_multiscale_verdicts() -> None:
 
 
 def test_optimal_costs_by_hand() -> None:
-    """The class is x0 and x1: the dear x0, price 5, is asked only where the cheap x1, price 1, is 1; x2 tells nothing.
-
-    Worst: 6, whatever the order. Mean over four pairs of (x0, x1): 1 + 5 / 2 if x1 is first, 5 + 1 / 2 if x0 is.
+    """The class is x0 and x1: the dear x0, price 5, is asked only where the cheap x1, price 1, is 1; x2 tells nothing. Worst: 6,
+    whatever the order. Mean over four pairs of (x0, x1): 1 + 5 / 2 if x1 is first, 5 + 1 / 2 if x0 is.
     """
     X = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
     assert brf15_bound.optimal_costs(X, X[:, 0] & X[:, 1], np.array([5.0, 1.0, 0.1])) == (6.0, 3.5)

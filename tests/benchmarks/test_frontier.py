@@ -120,9 +120,8 @@ def test_the_table_of_edges_counts_choices() -> None:
 
 
 def test_paired_interval_and_area_by_hand() -> None:
-    """Differences 0, 1, 2: mean 1, standard deviation 1, half width t_{0.975, 2} / sqrt 3 = 4.302653 / 1.732051.
-
-    Errors 0.4, 0.2, 0.1 at 1, 2, 5: (0.3 + 0.45) / 4.
+    """Differences 0, 1, 2: mean 1, standard deviation 1, half width t_{0.975, 2} / sqrt 3 = 4.302653 / 1.732051. Errors 0.4, 0.2,
+    0.1 at 1, 2, 5: (0.3 + 0.45) / 4.
     """
     assert paired([1.0, 3.0, 5.0], [1.0, 2.0, 3.0]) == (1.0, pytest.approx(4.302653 / math.sqrt(3), rel=1e-6))
     assert math.isnan(paired([1.0], [2.0])[1])

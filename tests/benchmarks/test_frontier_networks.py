@@ -53,9 +53,8 @@ def best(rival: ModuleType, problem: Problem) -> Candidate:
 @pytest.mark.usefixtures("_torch")
 @pytest.mark.parametrize(("rival", "budget"), [(value_network, 1.6), (policy_network, 2.0)], ids=["value", "policy"])
 def test_adaptive_purchases_beat_any_fixed_set(rival: ModuleType, budget: float) -> None:
-    """At a mean of 1.6 features nearly all rows are right, where one feature for all is wrong for a quarter of them.
-
-    The squared error is below the 0.5 of one feature; of numbers the policy knows no confidence, so that it buys two.
+    """At a mean of 1.6 features nearly all rows are right, where one feature for all is wrong for a quarter of them. The squared
+    error is below the 0.5 of one feature; of numbers the policy knows no confidence, so that it buys two.
     """
     found, of_numbers = best(rival, routed()), best(rival, routed(budget=budget, regression=True))
     assert (found.test_cost <= 1.7, found.test_error < 0.1) == (True, True)

@@ -175,7 +175,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("folder")
 def test_prices_and_what_is_shared() -> None:
     """All tests: the blood once, 2.10, then 12.41 + 9.31, and 1 for the age; FTI has no item of its own and needs both tests.
-
     Without discounts the shared item is gone, what FTI needs is not.
     """
     data = load_medical("ann_thyroid")

@@ -79,7 +79,6 @@ def test_where_a_table_comes_from_is_said(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 THREE = votes(3)
-
 CONTRACT = ["act", "select", "predict", "save", "load", "to", "device"]
 CONTRACT += ["has_builtin_classifier", "cost_param", "set_cost_param", "set_seed"]
 """What the benchmark calls."""

@@ -31,8 +31,7 @@ def shares(method: str, seed: int, curve: dict[float, tuple[float, float]], **mo
     return [about | {"share": s, "cost": c, "error": e, "error_mean": e} for s, (c, e) in curve.items()]
 
 
-FLAT = {0.0: (10.0, 0.1), 0.2: (2.0, 0.3), 0.5: (5.0, 0.1), 0.9: (9.0, 0.1)}
-"""A curve that is flat from half of the cost on."""
+FLAT = {0.0: (10.0, 0.1), 0.2: (2.0, 0.3), 0.5: (5.0, 0.1), 0.9: (9.0, 0.1)}  # A curve that is flat from half of the cost on
 
 
 def test_a_curve_is_read_at_a_share_and_at_a_rise() -> None:
@@ -116,9 +115,8 @@ def in_words(low: float, high: float, apart: float, rise: float) -> dict[str, tu
 
 
 def test_sentences_are_decided_by_intervals() -> None:
-    """97.5 + 2.48 is below the whole cost, 97.6 + 2.48 is not; a difference of 2.5 exceeds 2.48, one of 1 does not.
-
-    MiniBooNE's printed rises are -0.01 and 0.41 points: no rise at all is none more, and 0.3 points are only at the high level.
+    """97.5 + 2.48 is below the whole cost, 97.6 + 2.48 is not; a difference of 2.5 exceeds 2.48, one of 1 does not. MiniBooNE's
+    printed rises are -0.01 and 0.41 points: no rise at all is none more, and 0.3 points are only at the high level.
     """
     first, second = in_words(97.5, 50.0, 2.5, 0.0), in_words(97.6, 50.0, 1.0, 0.003)
     found = [c.holds for c in sentences({"miniboone": first, "heart_statlog": second})]

@@ -22,7 +22,6 @@ from prunemodels.cascades.evaluation import evaluate_exit_path
 
 Kind = Literal["prunings", "three classes", "numbers", "sets", "sets of numbers"]
 KINDS: tuple[Kind, ...] = ("prunings", "three classes", "numbers", "sets", "sets of numbers")
-
 NAMES = tuple("abcdefgh")
 ITEMS = pm.CostItems.from_items(
     {"blood": 2.5, "b": 0.75, "c": 1, "d": 0.5, "e": 1.5, "f": 3, "g": 0.25, "licence": 4},

@@ -16,15 +16,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations.errors import BrokenFileError, InvalidInputError, MissingPackageError
-from prunemodels.data_files import (
-    FOLDER_VARIABLE,
-    data_folder,
-    find_dataset,
-    load_dataset,
-    part_sizes,
-    read_prices,
-    read_table,
-)
+from prunemodels.data_files import FOLDER_VARIABLE, data_folder, find_dataset, load_dataset, part_sizes, read_prices, read_table
 from prunemodels.datasets.heart import HEART_ON_OPENML, HEART_PRICES, fetch_heart
 from prunemodels.files import csv_tables
 from prunemodels.models.costs import items_from_table
@@ -143,10 +135,7 @@ def test_a_defect_while_a_table_is_read_stays_what_it_is(tmp_path: Path, monkeyp
 
 def test_a_damaged_table_is_named_whoever_finds_it(tmp_path: Path) -> None:
     """What gzip and pyarrow say; bytes that are no UTF-8 are read as Windows-1252."""
-    for name, content in (
-        ("t.csv.gz", b"\x1f\x8b\x08\x00broken"),
-        ("t.parquet", b"PAR1"),
-    ):
+    for name, content in (("t.csv.gz", b"\x1f\x8b\x08\x00broken"), ("t.parquet", b"PAR1")):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(BrokenFileError, match=rf"{name} cannot be read as a table"):
             read_table(tmp_path / name)

@@ -23,8 +23,7 @@ from prunemodels.report_page.cascade import gather_cascade
 from prunemodels.report_page.facts import gather, gather_boosted
 from prunemodels.statements.mean_bounds import MeanInterval, effective_rows
 
-Rows = tuple[pd.DataFrame, pd.Series, Any]
-"""Examples, labels, weights; None: 1 each."""
+Rows = tuple[pd.DataFrame, pd.Series, Any]  # examples, labels, weights; None: 1 each
 
 PATH = pm.pruning_path(problem)
 CHOSEN = PATH[4]

@@ -172,8 +172,7 @@ def real_stump() -> PruningProblem:
 
 
 HAND_LAMS = (0.0, 0.05, 0.1, 0.2, 0.4, 1.0, 1e300)
-SHARED = {"sonar": 60, "heart_statlog": 50}
-"""Data of the shared folder, and the rows of the cost sample."""
+SHARED = {"sonar": 60, "heart_statlog": 50}  # data of the shared folder, and the rows of the cost sample
 
 CASES: dict[str, Case] = {
     "papers": Case(two_trees, HAND_LAMS),

@@ -37,11 +37,9 @@ from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.cases import OPTIMA, PRESENT, instance, lambdas, path_by_parts
 
-FEW = 20_000
-"""Prunings that brute force lists quickly."""
+FEW = 20_000  # prunings that brute force lists quickly
 
-CHECKED = 4_000
-"""Usage arcs up to which the checker, which counts in fractions, is asked."""
+CHECKED = 4_000  # usage arcs up to which the checker, which counts in fractions, is asked
 
 VARIANTS: dict[str, Solver] = {
     "price_sharing, rounds": partial(price_sharing, small_core=0),
@@ -58,7 +56,6 @@ PAIRS: dict[str, Solver] = {
 }
 
 EXACT = [name for name, engine in RECORDS.items() if engine.proves == "optimum"]
-
 ENGINES: dict[str, Solver] = SOLVERS | VARIANTS | PAIRS
 """All that is registered, with variants, and every engine for linear programs on every formulation, purchases not merged."""
 
@@ -257,9 +254,8 @@ def test_a_cut_is_taken_only_well_within_the_time_limit() -> None:
 
 
 def test_the_choice_is_explained_beside_the_engine_s_own_figures() -> None:
-    """The solution names the engine; the stats hold both predictions and what the engine itself says.
-
-    Of a million usage arcs and ten thousand splits: 0.55 + 0.009 s; 55 rounds of 1.5 + 0.26 ms.
+    """The solution names the engine; the stats hold both predictions and what the engine itself says. Of a million usage arcs and
+    ten thousand splits: 0.55 + 0.009 s; 55 rounds of 1.5 + 0.26 ms.
     """
     assert predicted_seconds(1_000_000, 10_000, SharingParams()) == pytest.approx((0.559, 0.0968))
     solution = optimal_pruning(two_trees(), 0.2)
@@ -298,9 +294,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
     ],
 )
 def test_wrong_versions_are_refused(package: str, version: str, needed: str | None, tmp_path: Path) -> None:
-    """The message says what is installed, what is needed, why, and the command that mends it.
-
-    All releases of the right versions pass, and looking them up imports neither package.
+    """The message says what is installed, what is needed, why, and the command that mends it. All releases of the right versions
+    pass, and looking them up imports neither package.
     """
     info = tmp_path / f"{package}-{version}.dist-info"
     info.mkdir()

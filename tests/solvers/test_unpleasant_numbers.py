@@ -52,9 +52,8 @@ def test_prices_of_many_decimals(digits: int, lam: float) -> None:
 
 
 def test_where_no_fraction_fits_a_grid_does() -> None:
-    """Prices of 1 and 10^14 at a lambda where the dear one is worth its gain of 1/1000, or just not.
-
-    Every fraction that fits is 0 or far too large. A grid of 2^-60 of the gains tells 10^14 prices from none.
+    """Prices of 1 and 10^14 at a lambda where the dear one is worth its gain of 1/1000, or just not. Every fraction that fits is
+    0 or far too large. A grid of 2^-60 of the gains tells 10^14 prices from none.
     """
     tree = Node(1000, 0, 0.5, Node(999), Node(0, 1, 0.5, Node(0), Node(0)))
     X = np.array([[1, 0], [1, 1]], dtype=float)

@@ -35,7 +35,6 @@ Train = Callable[[Table, Rows, Setting], "Buyer"]
 @dataclass(frozen=True)
 class Buyer:
     """A predictor, and a score of each feature that a row may buy next: (predictor's outputs, input, owned) -> (N, n_features).
-
     The feature of the highest score is bought. `stops_by_value` tells whether scores are values to which (7) applies.
     """
 
@@ -47,9 +46,8 @@ class Buyer:
 def trained(
     table: Table, rows: Rows, setting: Setting, *, step: Callable[..., Tensor], score: Callable[..., Tensor], stops_by_value: bool
 ) -> Buyer:
-    """A pretrained predictor, and a network of scores that begins with its hidden layers.
-
-    `step` trains both at what some rows own, and returns what they own next; each row keeps that until its next step.
+    """A pretrained predictor, and a network of scores that begins with its hidden layers. `step` trains both at what some rows
+    own, and returns what they own next; each row keeps that until its next step.
     """
     f = masked_networks.pretrained(table, rows, setting)
     g = masked_networks.with_other_outputs(f, table.problem.n_features)
@@ -63,9 +61,8 @@ def trained(
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """N rows after t = 0, ..., T purchases: what they are predicted, have paid, the next score and what would then be paid.
-
-    Where nothing is left to buy, the next score is -inf and the next cost inf.
+    """N rows after t = 0, ..., T purchases: what they are predicted, have paid, the next score and what would then be paid. Where
+    nothing is left to buy, the next score is -inf and the next cost inf.
     """
 
     predictions: NDArray[np.float64]

@@ -63,9 +63,8 @@ def l1(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
 
 
 def cstc(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
-    """CSTC at rungs of lambda, two for a factor of ten.
-
-    It has no probabilities: for its log loss every predicted class has the share of training examples that are predicted right.
+    """CSTC at rungs of lambda, two for a factor of ten. It has no probabilities: for its log loss every predicted class has the
+    share of training examples that are predicted right.
     """
     plain = problem.imputed
 

@@ -192,10 +192,7 @@ CEGB = Priced(
     highest=2,
     least=(2, "a tree has two leaves at least"),
     start=partial(
-        _start,
-        small=((16, 4), range(-10, -1, 2), 100),
-        classes=((64,), range(-7, -3), 80),
-        large=((256, 64), range(-8, -3), 200),
+        _start, small=((16, 4), range(-10, -1, 2), 100), classes=((64,), range(-7, -3), 80), large=((256, 64), range(-8, -3), 200)
     ),
     beyond=_more_leaves,
     most_rounds={True: 800, False: 400},  # 400 rounds of 512 leaves take a minute for each model

@@ -281,8 +281,7 @@ def test_real_weights_of_many_rows(n):
     assert float(pruning.exact_cost) == pytest.approx(pruning.cost, rel=1e-14)
 
 
-REAL = [0.1234567890123456, 9.876543210987654e12]
-"""Weights that no small unit has as multiples: prices are then floats."""
+REAL = [0.1234567890123456, 9.876543210987654e12]  # weights that no small unit has as multiples: prices are then floats
 
 
 @pytest.mark.parametrize(

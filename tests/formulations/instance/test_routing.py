@@ -127,7 +127,6 @@ def test_threads_may_route_at_once() -> None:
 @looped("size", [1, 2, 5, BLOCK_ROWS])
 def test_the_blocks_of_a_node_together_are_its_rows(seed: int, size: int, ordered: bool) -> None:
     """(2) of `formulations.instance.routing`: block by block, the rows of every node, and as many blocks as there must be.
-
     Whatever order the rows are in; leaf by leaf the places rise.
     """
     problem = random_problem(seed)

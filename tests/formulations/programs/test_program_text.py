@@ -30,8 +30,7 @@ ENDATA
 """
 """minimise  x + 2 y,  x + y <= 4,  0 <= x <= 3,  y >= 0."""
 
-LP = "minimize\n obj: x + 2 y\nsubject to\n row: x + y <= 4\nbounds\n x <= 3\nend\n"
-"""The same."""
+LP = "minimize\n obj: x + 2 y\nsubject to\n row: x + y <= 4\nbounds\n x <= 3\nend\n"  # the same
 
 PLAIN = {"cost": [1, 2], "offset": 0, "sides": [-INF, 4], "lower": [0, 0], "upper": [3, INF], "integer": [False, False]}
 

@@ -50,9 +50,8 @@ def test_the_papers_bounds_hold(seed: int) -> None:
 
 
 def test_the_papers_bounds_are_tight() -> None:
-    """By hand, T = 2, N = 1, at most 7 nodes, 4 leaves, K_max = 2, K = 3: 14 + 4 + 3 columns and 8 + 8 rows.
-
-    For one balanced stump that all reach, both bounds are attained.
+    """By hand, T = 2, N = 1, at most 7 nodes, 4 leaves, K_max = 2, K = 3: 14 + 4 + 3 columns and 8 + 8 rows. For one balanced
+    stump that all reach, both bounds are attained.
     """
     assert nws15_bound(two_trees()) == (16, 21)
     forest = RandomForestClassifier(1, max_depth=1, random_state=0).fit(*load_iris(return_X_y=True))

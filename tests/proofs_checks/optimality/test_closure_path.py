@@ -99,9 +99,8 @@ def proof(path: ClosurePath) -> ClosureCertificate:
 
 @cache
 def golden() -> ClosurePath:
-    """0 is free and kept for ever; 1 requires 0 and 2; 1 and 2 go together at 2, with a flow of 1; 3 requires 1, and goes at 1.
-
-    4 is never kept: its gain of 1 does not pay for the loss of 3 in 5, which it requires.
+    """0 is free and kept for ever; 1 requires 0 and 2; 1 and 2 go together at 2, with a flow of 1; 3 requires 1, and goes at 1. 4
+    is never kept: its gain of 1 does not pay for the loss of 3 in 5, which it requires.
     """
     arcs = [(1, 0), (1, 2), (3, 1), (4, 5)]
     path = closure_path(closure_of([1, 3, 1, 1, 1, -3], [0, 1, 1, 1, 0, 0], arcs, base_error=6))
@@ -227,7 +226,6 @@ def path_of(
 
 def test_a_larger_optimum_is_not_the_smallest() -> None:
     """Rows that are optimal, but not the smallest optima, are refuted: with a free node that gains nothing, or several of them.
-
     In the last one node 2 gains what node 1 loses, and both are free: they can go without node 0, whose price they do not pay.
     """
     alone = closure_of([1, 0], [1, 0], [])

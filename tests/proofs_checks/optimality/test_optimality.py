@@ -77,9 +77,8 @@ def solutions(problem: PruningProblem) -> list[Solution]:
 @pytest.mark.slow
 @looped("seed", range(16))
 def test_values_are_exact_and_bounds_lie_between_the_engine_s_and_the_optimum(seed: int) -> None:
-    """The value is that of fractions; the proven bound is no lower than the engine's, and no optimum is below it.
-
-    Of a finished run both are the optimum.
+    """The value is that of fractions; the proven bound is no lower than the engine's, and no optimum is below it. Of a finished
+    run both are the optimum.
     """
     problem = random_problem(seed, rounded=seed % 4 == 0)
     slow = SlowRecount(problem)

@@ -138,9 +138,8 @@ def test_gaps_of_duals(seed: int) -> None:
 
 
 def test_ties_are_told_from_shares() -> None:
-    """A split of no gain that only largest optima keep pays nothing: each path is proven, and neither passes for the other.
-
-    Where both splits are on one level, the last one pays what is left over, all of it, and moves it to the first.
+    """A split of no gain that only largest optima keep pays nothing: each path is proven, and neither passes for the other. Where
+    both splits are on one level, the last one pays what is left over, all of it, and moves it to the first.
     """
 
     def by_weights(ties: Ties, *levels: int) -> Verdict:
@@ -237,7 +236,6 @@ def of_relative_gap(path: PruningPath) -> PruningPath:
 
 
 PART = Fraction(1, 100)
-
 NO_OPTIMUM = "which does not pay|keeping it still pays"
 
 BOTH: dict[str, tuple[Callable[[PruningPath], PruningPath], str]] = {

@@ -133,7 +133,6 @@ def test_trees_of_extreme_shapes(shape: str) -> None:
 
 def test_the_fullest_rows_of_a_path_may_be_its_outermost() -> None:
     """Arcs 0, 1, 2 are a path whose ends 0 and 2 leave the others connected and have more entries than 1: 1 is tried as well.
-
     Arcs 3, 4, 5 meet arc 0 where it meets arc 1; arcs 6, 7, 8 meet arc 2 there. No other column has three entries.
     """
     columns = [(0, 1, 2), (0, 3), (0, 4), (0, 5), (3, 4), (4, 5), (3, 1), (2, 6), (2, 7), (2, 8), (6, 7), (7, 8), (6, 1)]
@@ -206,9 +205,8 @@ def _reducible(matrix: Matrix) -> bool:
 
 @looped("seed", range(24))
 def test_every_step_is_allowed_and_none_is_left(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replayed on the dense matrix each step's condition holds in its turn, and the rest has nothing that may go.
-
-    Sums that are equal by chance do no harm: with equal weights, most of them are.
+    """Replayed on the dense matrix each step's condition holds in its turn, and the rest has nothing that may go. Sums that are
+    equal by chance do no harm: with equal weights, most of them are.
     """
     if seed % 2:
         monkeypatch.setattr(reductions, "random_weights", lambda size: np.ones(size, dtype=np.int64))

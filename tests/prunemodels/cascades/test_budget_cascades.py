@@ -49,9 +49,8 @@ def fitted(**options: Any) -> Any:
 
 @pytest.mark.parametrize("prices", ITEMS)
 def test_sets_are_nested_and_of_whole_items(prices: str) -> None:
-    """Each stage reads all that its items allow, more than the one before, and pays for them all; a budget is kept.
-
-    The first stage is what is free; an item that no column needs is in no set.
+    """Each stage reads all that its items allow, more than the one before, and pays for them all; a budget is kept. The first
+    stage is what is free; an item that no column needs is in no set.
     """
     items = ITEMS[prices]
     model = fitted(costs=items, lam=0.0)
@@ -145,9 +144,8 @@ def _cascade(place, **more):
 @pytest.mark.slow
 @pytest.mark.parametrize("default", [False, True])
 def test_a_stopped_search_goes_on_where_it_was_and_ends_as_an_unbroken_one(examples, tmp_path, monkeypatch, default):
-    """Ctrl-C at any model of the elimination, the growing sets or the kinds: nothing that was found is found again.
-
-    What is lost is the work of one step; the sets, and so the model, are those of a fit that was not stopped.
+    """Ctrl-C at any model of the elimination, the growing sets or the kinds: nothing that was found is found again. What is lost
+    is the work of one step; the sets, and so the model, are those of a fit that was not stopped.
     """
     fits, original, place = [], fitting.fit_stage, tmp_path / "found"
     kinds = tuple(DecisionTreeClassifier(max_depth=d, random_state=0) for d in (1, 3, 6))
@@ -254,9 +252,8 @@ def test_the_purchases_of_a_region_are_those_that_help_there(kind: str) -> None:
 
 @pytest.mark.parametrize(("cap", "prices"), [(1.25, PRICES), (2, [1, 1, 1, 1, 1, 1])])
 def test_regions_keep_a_cap(cap: float, prices: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most 1.25: a, b and one column more, which differs by quadrant. At most two purchases: rows part after the first.
-
-    For two purchases the column that decides is the third where a < 0, else the fourth: no chain errs less than one row in eight.
+    """At most 1.25: a, b and one column more, which differs by quadrant. At most two purchases: rows part after the first. For
+    two purchases the column that decides is the third where a < 0, else the fourth: no chain errs less than one row in eight.
     """
     for module in (budget_cascade, chains):
         monkeypatch.setattr(module, "PARAMS", CascadeParams(fewest_rows_to_part_below_cap=1000))

@@ -136,9 +136,8 @@ def test_validation_rows_train_nothing(which: int) -> None:
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
 def test_no_model_speaks_of_rows_that_it_was_trained_on(kind: str, which: int) -> None:
-    """While a cascade is fitted, every prediction that sets and policies are learned from is of rows unseen; each has one.
-
-    The stages that predict have seen none of the own rows, on which cost and error are stated.
+    """While a cascade is fitted, every prediction that sets and policies are learned from is of rows unseen; each has one. The
+    stages that predict have seen none of the own rows, on which cost and error are stated.
     """
     spy: Any = SpyClassifier(max_depth=3) if kind == "Classifier" else SpyRegressor(max_depth=3)
     model = cascades(spy, kind)[which]

@@ -14,10 +14,7 @@ from prunemodels.cascades import elimination
 from prunemodels.cascades.params import CascadeParams
 
 QUICK: dict[str, Any] = {"cv": 2, "n_stages": 2, "n_levels": 2}
-
-FEW = [
-    pm.CascadeClassifier([(None, []), (DecisionTreeClassifier(max_depth=3), None)], doubt="margin", cv=2, n_levels=4),
-]
+FEW = [pm.CascadeClassifier([(None, []), (DecisionTreeClassifier(max_depth=3), None)], doubt="margin", cv=2, n_levels=4)]
 
 REST = [
     pm.BudgetCascadeClassifier(DecisionTreeClassifier(max_depth=3), doubt="margin", **QUICK),

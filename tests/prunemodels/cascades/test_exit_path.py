@@ -55,9 +55,8 @@ def trained(kind: str, prices: str) -> tuple[Any, Any, Any, Any]:
     ],
 )
 def test_every_policy_is_proven_and_does_what_the_path_says(kind: str, doubt: Any, prices: str) -> None:
-    """A stranger proves the path; by margins, cost and error are those of the rows sent through, counted by a plain loop.
-
-    No row pays more than the unpruned forest asks of it, and the answer at a budget keeps it.
+    """A stranger proves the path; by margins, cost and error are those of the rows sent through, counted by a plain loop. No row
+    pays more than the unpruned forest asks of it, and the answer at a budget keeps it.
     """
     forest, path, X, y = trained(kind, prices)
     w = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
@@ -82,9 +81,8 @@ def test_every_policy_is_proven_and_does_what_the_path_says(kind: str, doubt: An
 
 
 def test_stages_are_nested_prunings_from_the_path_to_the_unpruned_forest() -> None:
-    """At least as many as asked for where the path has them; costs rise by no more than a tenth of the unpruned cost.
-
-    A larger step is a single split: nothing lies between.
+    """At least as many as asked for where the path has them; costs rise by no more than a tenth of the unpruned cost. A larger
+    step is a single split: nothing lies between.
     """
     path = trained("two", "plain")[1]
     stages = path_stages(path, 4)

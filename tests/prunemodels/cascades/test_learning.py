@@ -53,9 +53,8 @@ def all_counts(exits: LearnedExits, table: StageTable, truth: Any, weights: Any,
 
 
 def two_stages() -> tuple[StageTable, np.ndarray]:
-    """Four rows. The first stage is free; it is right about rows 0 and 1, wrong about 2 and 3. The second costs 1, 1, 1 and 3.
-
-    It corrects 2 and 3. Doubts (1 - margin) are 0.2, 0.4, 0.8, 1.0 at the first stage.
+    """Four rows. The first stage is free; it is right about rows 0 and 1, wrong about 2 and 3. The second costs 1, 1, 1 and 3. It
+    corrects 2 and 3. Doubts (1 - margin) are 0.2, 0.4, 0.8, 1.0 at the first stage.
     """
     first = np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.5, 0.5]])
     value = np.stack([first, [[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.1, 0.9]]])
@@ -64,9 +63,8 @@ def two_stages() -> tuple[StageTable, np.ndarray]:
 
 
 def test_four_rows_by_hand() -> None:
-    """Rows 2 and 3 save one error each, for 1 and 3: together 2 errors for 4, at any lam below 1/2; row 2 may not go alone.
-
-    Row 3 doubts more than row 2, so whoever sends on 2 sends on 3: the pair, at (1/4 + 1/4) / (1/4 + 3/4) = 1/2.
+    """Rows 2 and 3 save one error each, for 1 and 3: together 2 errors for 4, at any lam below 1/2; row 2 may not go alone. Row 3
+    doubts more than row 2, so whoever sends on 2 sends on 3: the pair, at (1/4 + 1/4) / (1/4 + 3/4) = 1/2.
     """
     table, truth = two_stages()
     exits = learn_exits(table, truth, np.ones(4), doubt="margin", n_levels=4)
@@ -113,9 +111,8 @@ def test_variants_by_hand(name: str) -> None:
 
 @looped("seed", SEEDS)
 def test_no_policy_is_better_at_any_price(seed: int) -> None:
-    """At every breakpoint, between them and beyond, no monotone policy has less error + lam * cost, counted row by row.
-
-    Cost and error of every row of the path are those of the rows sent through the stages; stops are those of the plain loop.
+    """At every breakpoint, between them and beyond, no monotone policy has less error + lam * cost, counted row by row. Cost and
+    error of every row of the path are those of the rows sent through the stages; stops are those of the plain loop.
     """
     exits, table, truth, weights = learned(seed)
     doubt = margins(table.value)
@@ -194,9 +191,8 @@ def test_a_cost_that_falls_by_rounding_only() -> None:
 
 
 def test_a_threshold_by_hand() -> None:
-    """Three rows, doubts 3, 2, 1; the second stage saves 1, 0 and -1 error for 1 each.
-
-    At lam = 0 the first or the first two rows go, fewest of equals: row 0, the threshold half-way at 2.5. At lam = 2 nobody goes.
+    """Three rows, doubts 3, 2, 1; the second stage saves 1, 0 and -1 error for 1 each. At lam = 0 the first or the first two rows
+    go, fewest of equals: row 0, the threshold half-way at 2.5. At lam = 2 nobody goes.
     """
     loss = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     cost = np.array([[0.0, 0, 0], [1.0, 1, 1]])
@@ -266,9 +262,8 @@ def test_what_rounding_saves_sends_nobody_on() -> None:
 
 
 def test_thresholds_rise_even_where_the_best_ones_would_fall() -> None:
-    """Four rows on which, at the dearest of three prices, one row more would go on from the first stage than at a cheaper one.
-
-    A later stage sends on fewer there, and so makes going on from the first one cheap. Levels need thresholds that rise.
+    """Four rows on which, at the dearest of three prices, one row more would go on from the first stage than at a cheaper one. A
+    later stage sends on fewer there, and so makes going on from the first one cheap. Levels need thresholds that rise.
     """
     loss = np.array([[1.0, 1, 1, 0], [1, 1, 0, 1], [1, 0, 1, 0]])
     cost = np.array([[0.0, 0, 2, 1], [2, 1, 2, 1], [4, 2, 2, 1]])

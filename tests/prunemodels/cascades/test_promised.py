@@ -77,11 +77,7 @@ def test_numbers_are_promised_by_betting() -> None:
         ({"max_error": 0.2, "budget": 3}, {}, "budget is 3 and max_error is 0.2; give one of them"),
         ({"max_error": 0}, {}, "max_error is 0; give a number between 0 and 1"),
         ({"max_error": 1.0}, {}, "max_error is 1.0; give a number between 0 and 1"),
-        (
-            {"max_error": 0.01},
-            {},
-            "299 rows without a mistake would show, and the part .*, 25% of it, has 175",
-        ),
+        ({"max_error": 0.01}, {}, "299 rows without a mistake would show, and the part .*, 25% of it, has 175"),
         ({"max_error": 0.2, "confidence": 1.5}, {}, "confidence is 1.5"),
         ({"max_error": 0.2}, {"sample_weight": np.arange(1.0, 701.0)}, "promised for examples of equal weight"),
         ({"max_error": 0.2}, {"X_certify": X[:9]}, "y_certify is missing"),

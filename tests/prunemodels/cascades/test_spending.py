@@ -37,10 +37,7 @@ def ten_rows() -> tuple[StageTable, np.ndarray]:
 @pytest.mark.parametrize(("budget", "sent"), [(0.0, 0), (0.99, 0), (1.0, 1), (3.5, 3), (5.0, 5), (7.0, 7)])
 @pytest.mark.parametrize("way", [between_optima, between_stages])
 def test_rows_of_largest_doubt_go_first_until_the_money_ends(way: Any, budget: float, sent: int) -> None:
-    """Each row costs 10/10; a budget of 3.5 sends three.
-
-    So few rows have one threshold, and the optima send all or none.
-    """
+    """Each row costs 10/10; a budget of 3.5 sends three. So few rows have one threshold, and the optima send all or none."""
     table, truth = ten_rows()
     sample = sample_of(table, truth, np.ones(10), MarginDoubt())
     policy = way(solve_exits(sample, MarginDoubt(), None, n_levels=4), sample, budget)
@@ -91,9 +88,8 @@ CASES: dict[str, Any] = {
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("kind", ["named", "sets", "many"])
 def test_what_is_stated_is_what_calling_gives(kind: str, case: str) -> None:
-    """Cost and error of the own rows, for three budgets, by `prediction_cost` and `predict`; the budget holds there.
-
-    Rows of weight 0 are none of them, wherever they stand among the others.
+    """Cost and error of the own rows, for three budgets, by `prediction_cost` and `predict`; the budget holds there. Rows of
+    weight 0 are none of them, wherever they stand among the others.
     """
     prices = PRICES if kind != "many" else [0, 1, 2, 4, 8, 16.0]
     line = LogisticRegression()
@@ -146,9 +142,8 @@ def test_of_policies_that_are_expected_to_err_alike_the_cheapest_is_taken() -> N
 
 
 def test_a_row_that_the_policies_of_the_folds_step_over_is_not_taken() -> None:
-    """Before the first purchase all rows doubt alike, so all go on at once: at one lam in each fold, and not with all rows.
-
-    The row of that lam costs nothing and errs at 0.94. The policies of the folds, which buy, told nothing of it.
+    """Before the first purchase all rows doubt alike, so all go on at once: at one lam in each fold, and not with all rows. The
+    row of that lam costs nothing and errs at 0.94. The policies of the folds, which buy, told nothing of it.
     """
     rng = np.random.default_rng(11)
     means = rng.normal(size=(20, 6)) * 1.5

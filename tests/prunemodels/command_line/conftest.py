@@ -25,11 +25,9 @@ from prunemodels.cascades.cascade_files import save_cascade
 from prunemodels.command_line.cli import main
 from tests.proofs_checks.total_unimodularity import matrix_families
 
-PRICES = [1, 2, 1, 0.5, 1, 1, 1, 3]
-"""Of the eight features; the first and the third share an item."""
+PRICES = [1, 2, 1, 0.5, 1, 1, 1, 3]  # of the eight features; the first and the third share an item
 
-CIRCLE = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]])
-"""The smallest matrix of zeros and ones that is not totally unimodular."""
+CIRCLE = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]])  # the smallest matrix of zeros and ones that is not totally unimodular
 
 
 @dataclass(frozen=True)

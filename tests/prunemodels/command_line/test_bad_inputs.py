@@ -249,8 +249,7 @@ REFUSED = {
     ],
 }
 
-TWICE = re.compile(r"(FOREST|MATRIX|CASCADE|--\S+): (FOREST|MATRIX|CASCADE|--)")
-"""The name of an option twice."""
+TWICE = re.compile(r"(FOREST|MATRIX|CASCADE|--\S+): (FOREST|MATRIX|CASCADE|--)")  # the name of an option twice
 
 
 @pytest.mark.parametrize("kind", REFUSED)

@@ -17,7 +17,6 @@ from prunemodels.command_line.summary import plain
 from tests.prunemodels.command_line.conftest import screen, told
 
 FILES = "forest.skops --data valid.csv --label label --ignore w,note --costs 1 --quiet"
-
 pytestmark = pytest.mark.usefixtures("house")
 
 

@@ -17,7 +17,6 @@ from prunemodels.command_line.cli import main
 from tests.prunemodels.command_line.conftest import House
 
 ROOT = Path(__file__).resolve().parents[3]
-
 PRUNE = "prune forest.skops --data valid.csv --costs costs.csv --budget 5 --method path --out out/p.skops --quiet"
 
 

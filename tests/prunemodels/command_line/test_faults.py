@@ -28,7 +28,6 @@ from sklearn.ensemble import RandomForestClassifier
 from formulations.checkpoints import FileLock
 
 ROOT = Path(__file__).resolve().parents[3]
-
 INPUTS = "w\u00e4lder.skops --data valid.csv --label label --costs costs.csv"
 
 COMMANDS = {
@@ -47,8 +46,7 @@ COMMANDS = {
     "demo": "demo --data breast_cancer.csv --trees 2 --seeds 1 --out OUT/demo",
 }
 
-QUICK = ("prune", "export")
-"""Commands that the quick tests run under every kind of fault."""
+QUICK = ("prune", "export")  # commands that the quick tests run under every kind of fault
 
 
 SLOW_ON_DISK = tuple(pytest.param(command, marks=pytest.mark.slow) for command in ("cascade", "report", "exits", "train"))

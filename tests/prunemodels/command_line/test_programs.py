@@ -23,7 +23,6 @@ from tests.prunemodels.command_line.conftest import screen, told, written
 
 LAM = 0.01
 FILES = "--data valid.csv --label label --ignore w,note --costs 1 --quiet"
-
 pytestmark = pytest.mark.usefixtures("house")
 
 

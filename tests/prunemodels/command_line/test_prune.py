@@ -27,8 +27,7 @@ from solvers.within import BUDGET_SOLVERS, best_breakpoint
 from tests.prunemodels.command_line.conftest import House, close, screen, told, written
 
 IN = "forest.skops --data valid.csv --costs costs.csv --quiet"
-BUDGET = 5.2
-"""Between two breakpoints."""
+BUDGET = 5.2  # between two breakpoints
 
 
 @pytest.fixture(scope="module")

@@ -19,11 +19,9 @@ from tests.prunemodels.report_page.cases import Page, check_alone, check_markup
 
 WORDS = "report forest.skops --data valid.csv --label label --costs costs.csv --ignore w,note --out out/r.html --quiet"
 APART = f"{WORDS} --held-out test.csv"
-
 OUT = "--out out/r.html --quiet"
 ROWS = f"--held-out test.csv --label label {OUT}"
-PRICE = 2.5
-"""Of all that the cascade reads."""
+PRICE = 2.5  # of all that the cascade reads
 
 
 def html() -> str:

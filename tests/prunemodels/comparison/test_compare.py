@@ -35,7 +35,6 @@ from tests.prunemodels.comparison import odd_engines
 
 ROOT = Path(__file__).resolve().parents[3]
 LAM = 0.01
-
 ODD = "tests.prunemodels.comparison.odd_engines"
 
 
@@ -344,9 +343,8 @@ def test_no_process_and_no_file_stays(tmp_path: Path, stop: signal.Signals) -> N
 
 
 def test_peak_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The peak of a block counts what was freed before its end, and not what was freed before its start.
-
-    Where there is no /proc, the process's peak so far is the measure: what stays below it is not seen.
+    """The peak of a block counts what was freed before its end, and not what was freed before its start. Where there is no /proc,
+    the process's peak so far is the measure: what stays below it is not seen.
     """
     np.ones(40_000_000).sum()
     with PeakMemory() as peak:

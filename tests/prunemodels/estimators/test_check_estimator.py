@@ -10,15 +10,9 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prunemodels.estimators import (
-    BudgetPrunedForestClassifier,
-    BudgetPrunedForestRegressor,
-)
+from prunemodels.estimators import BudgetPrunedForestClassifier, BudgetPrunedForestRegressor
 
-ALL = (
-    BudgetPrunedForestClassifier,
-    BudgetPrunedForestRegressor,
-)
+ALL = (BudgetPrunedForestClassifier, BudgetPrunedForestRegressor)
 
 # where nothing is drawn at random, a weight of 2 is the same as the row twice: no check may fail
 EXACT = [

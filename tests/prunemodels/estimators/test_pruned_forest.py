@@ -142,10 +142,7 @@ def fitted() -> dict[str, Any]:
     """One of each that prunes a forest."""
     few = RandomForestClassifier(4, max_depth=3, random_state=0)
     single = pm.BudgetPrunedForestClassifier(few, costs, budget=12, random_state=0)
-    return {
-        "estimator": single.fit(X_train, y_train),
-        "result": pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=6),
-    }
+    return {"estimator": single.fit(X_train, y_train), "result": pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=6)}
 
 
 def pruned_forest(model: Any) -> Any:

@@ -101,9 +101,8 @@ def predict(path: NestedPrunings, kept: NDArray[np.bool_], X: NDArray[np.float64
 @pytest.mark.parametrize(("task", "vote"), [("classification", "mean"), ("classification", "majority"), ("regression", "mean")])
 @looped("seed", range(25))
 def test_every_number_is_that_of_the_definition(seed: int, task: str, vote: Any, kind: Any) -> None:
-    """On random instances with items of all kinds, weights and ties, all arrays are what single rows give, one by one.
-
-    Of optimal paths, and of any nested prunings.
+    """On random instances with items of all kinds, weights and ties, all arrays are what single rows give, one by one. Of optimal
+    paths, and of any nested prunings.
     """
     path: NestedPrunings = voting_path(seed, task, "smallest" if kind == "any" else kind)
     if kind == "any":
@@ -171,7 +170,6 @@ def test_equals_evaluating_every_pruned_forest(kind: str, ties: Any) -> None:
 @pytest.mark.slow
 def test_ties_fall_as_the_sums_over_the_trees_round() -> None:
     """Where two classes tie up to rounding, sums in the order of the trees decide, as in scikit-learn: not what moved them there.
-
     0.3 + 0.2 + 0.1 is 0.6 and 0.1 + 0.2 + 0.3 is 0.6000000000000001. Sums that moved from leaf to root round otherwise.
     """
     seen = []

@@ -57,9 +57,8 @@ def test_every_kind_survives_its_file(tmp_path: Path, kind: str, ending: str) ->
 
 @pytest.mark.parametrize("ending", FOREST_ENDINGS)
 def test_versions_of_scikit_learn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
-    """A version with the same trees is read without a warning; another is refused with both versions and the remedy.
-
-    `make test-versions` does it with real files.
+    """A version with the same trees is read without a warning; another is refused with both versions and the remedy. `make
+    test-versions` does it with real files.
     """
     for version in ("1.6.0", "1.5.2"):
         with monkeypatch.context() as patch:

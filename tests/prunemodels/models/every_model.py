@@ -41,7 +41,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 N = 240
 _rng = np.random.default_rng(7)
-
 NUMBERS = pd.DataFrame(_rng.normal(size=(N, 5)).round(3), columns=["a", "b", "c", "d", "e"])
 HOLES = NUMBERS.mask(_rng.random(NUMBERS.shape) < 0.15).assign(e=_rng.choice([0.0, 1.0, 2.5], N))
 TWO = (NUMBERS["a"] + 0.6 * NUMBERS["b"] + 0.4 * _rng.normal(size=N) > 0.2).astype(int).to_numpy()
@@ -57,8 +56,7 @@ _drawn = {
     "ward": _rng.choice([1, 2, 3], N),
     "flag": _rng.choice([0, 1], N),
 }
-RAW = pd.DataFrame(_drawn)
-"""The values that a user writes: numbers and words, without types."""
+RAW = pd.DataFrame(_drawn)  # the values that a user writes: numbers and words, without types
 
 _SIGNAL = np.isin(RAW["year"], [70, 73]).astype(int) + RAW["kind"].isin(["ash", "elm"]) + (RAW["age"] > 52) + (RAW["ward"] == 2)
 BY_CATEGORY = ((_SIGNAL + (RAW["grade"] == 30)) % 2).to_numpy()
@@ -78,7 +76,6 @@ ORDERED = typed(("grade", "ward", "age"), {"grade": GRADE})
 SIX = typed(("year", "kind", "age", "grade", "ward", "flag"), {"year": YEAR, "kind": KIND, "grade": GRADE})
 GAPS = MIXED.mask(_rng.random(MIXED.shape) < 0.1).astype({"year": YEAR, "kind": KIND})
 CODES = MIXED.assign(year=MIXED["year"].cat.codes, kind=MIXED["kind"].cat.codes).to_numpy(np.float64)
-
 S = {"n_estimators": 6, "random_state": 0}
 H = {"max_iter": 6, "max_leaf_nodes": 8, "min_samples_leaf": 5, "random_state": 0}
 L: dict[str, Any] = {"n_estimators": 6, "num_leaves": 8, "min_child_samples": 5, "verbose": -1, "n_jobs": 1, "random_state": 0}

@@ -218,9 +218,8 @@ def test_rows_of_weight_zero_are_no_rows():
 
 
 def test_real_price_files() -> None:
-    """Turney's: alone a test costs its full price, a bundle its shared part once; FTI is computed from TT4 and T4U.
-
-    Its file gives FTI no cost of its own, which is refused with the remedy.
+    """Turney's: alone a test costs its full price, a bundle its shared part once; FTI is computed from TT4 and T4U. Its file
+    gives FTI no cost of its own, which is refused with the remedy.
     """
     folder = data_folder() / "costs"
     if not folder.exists():

@@ -26,8 +26,7 @@ from prunemodels.models.libraries.reading import write_model
 from prunemodels.models.tree_model import tree_model_of
 from tests.prunemodels.models.every_model import MODELS, SIX, of_library, told
 
-pytestmark = pytest.mark.filterwarnings("ignore")
-"""Libraries warn of what a model was told."""
+pytestmark = pytest.mark.filterwarnings("ignore")  # libraries warn of what a model was told
 
 REFUSALS = (pm.errors.InvalidInputError, pm.errors.UnsupportedModelError)
 Answers = tuple[Any, Any]
@@ -230,9 +229,8 @@ def test_columns_are_found_by_name_or_refused(name: str) -> None:
 
 
 def test_columns_of_categories_that_lightgbm_does_not_name() -> None:
-    """Ordered grades 0 < 1 < 2, and wards 0, 1, 2 that were said to be categories: the file tells the same of both.
-
-    A table with types decides, as it does in LightGBM; values without types are refused until one was shown.
+    """Ordered grades 0 < 1 < 2, and wards 0, 1, 2 that were said to be categories: the file tells the same of both. A table with
+    types decides, as it does in LightGBM; values without types are refused until one was shown.
     """
     rng = np.random.default_rng(3)
     raw = pd.DataFrame({"grade": rng.choice([10, 20, 30], 300), "ward": rng.choice([0, 1, 2], 300), "age": rng.normal(size=300)})

@@ -165,9 +165,8 @@ def possible_nodes(trees: Ensemble, h: int, x: NDArray[np.float32], known: set[i
 
 
 class Spy:
-    """An `acquire` that serves from a table, and remembers what it was asked for.
-
-    Cells where `had` is false are UNAVAILABLE; the k-th call raises if k is in `fails`.
+    """An `acquire` that serves from a table, and remembers what it was asked for. Cells where `had` is false are UNAVAILABLE; the
+    k-th call raises if k is in `fails`.
     """
 
     def __init__(self, X: NDArray[Any], had: NDArray[np.bool_] | None = None, fails: frozenset[int] = frozenset()) -> None:

@@ -301,10 +301,7 @@ TABLE = pd.DataFrame(
 TABLE.loc[TABLE.index[::9], "debt"] = np.nan
 ILL = ((TABLE["age"] > 40) ^ (TABLE["job"] == "a") ^ (TABLE["debt"] > 2)).to_numpy()
 NUMBERS = TABLE[["age", "debt"]]
-
-
-Model = tuple[Any, pd.DataFrame, int | None]
-"""Fitted, the rows, and prices; cascades know theirs."""
+Model = tuple[Any, pd.DataFrame, int | None]  # fitted, the rows, and prices; cascades know theirs
 
 
 def a_forest() -> Model:

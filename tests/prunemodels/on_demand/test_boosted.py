@@ -18,18 +18,7 @@ import prunemodels as pm
 from prunemodels.models.tree_model import tree_model_of
 from prunemodels.on_demand import from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from tests.prunemodels.models.libraries.models import (
-    HOLES,
-    L_DEEP,
-    X2,
-    X3,
-    X_DEEP,
-    XR,
-    Y2,
-    Y3,
-    model_of,
-    models_of,
-)
+from tests.prunemodels.models.libraries.models import HOLES, L_DEEP, X2, X3, X_DEEP, XR, Y2, Y3, model_of, models_of
 from tests.prunemodels.on_demand.cases import Spy
 
 COSTS = [1, 2, 3, 4, 0, 2.5]
@@ -46,9 +35,8 @@ def library_answers(model: Any, X: Any) -> np.ndarray:
 @pytest.mark.slow_cases("lightgbm", "xgboost")
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_answers_and_costs_are_the_whole_model_s(library: str) -> None:
-    """Every model that is read: labels and numbers of the library, probabilities, and the cost that evaluate reports.
-
-    Stopping early, rows have the class of the whole model, at no more than its cost, and some of them do stop.
+    """Every model that is read: labels and numbers of the library, probabilities, and the cost that evaluate reports. Stopping
+    early, rows have the class of the whole model, at no more than its cost, and some of them do stop.
     """
     stopped = 0
     for name, (model, X, y) in models_of(library).items():

@@ -23,8 +23,7 @@ from tests.prunemodels.cascade_cases import case
 from tests.prunemodels.on_demand.cases import SEEDS, Line, Spy, assert_same, random_case
 from tests.prunemodels.on_demand.test_cascades import random_cascade
 
-Driver = Callable[[Any, Spy, np.random.Generator], Any]
-"""From a predictor, what serves its requests, and chance to the result."""
+Driver = Callable[[Any, Spy, np.random.Generator], Any]  # from a predictor, what serves its requests, and chance to the result
 
 
 def drive(walk: Any, acquire: Any, *, backwards: bool = False, **options: Any) -> Any:

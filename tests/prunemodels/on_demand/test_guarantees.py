@@ -26,9 +26,8 @@ COSTS = pm.CostItems.from_items(
 @pytest.mark.slow
 @looped("kind", KINDS)
 def test_predictions_are_scikit_learns_to_the_last_bit_and_the_cost_is_the_reported_one(kind):
-    """For every kind of forest, pruned: the same classes, and bit for bit the same probabilities or means.
-
-    `evaluate` and the pruning itself report the mean cost, items and evaluation together.
+    """For every kind of forest, pruned: the same classes, and bit for bit the same probabilities or means. `evaluate` and the
+    pruning itself report the mean cost, items and evaluation together.
     """
     case, evaluation = fitted(kind), [0.1, 0, 0.25, 1, 0]
     pruning = random_pruning(pm.problem_from_forest(case.forest, case.X, costs=COSTS, evaluation_cost=evaluation))
@@ -90,9 +89,8 @@ def test_against_the_slow_walk(seed, lost, up_front):
 @settings(max_examples=100, deadline=None)
 @given(seed=SEEDS, ties=st.booleans(), lost=st.floats(0, 0.4))
 def test_the_classes_are_the_full_walks(seed, ties, lost):
-    """Also with ties, arbitrary values of inner nodes, up to four classes, and features lost: as without early stopping.
-
-    No row pays more than the walk to the end, for any item that it would not have bought, or for one twice.
+    """Also with ties, arbitrary values of inner nodes, up to four classes, and features lost: as without early stopping. No row
+    pays more than the walk to the end, for any item that it would not have bought, or for one twice.
     """
     case, rng = random_case(seed, ties=ties), np.random.default_rng(seed)
     had = rng.random(case.X.shape) >= lost

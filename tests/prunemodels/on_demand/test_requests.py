@@ -21,8 +21,7 @@ from tests.prunemodels.forest_kinds import rows
 from tests.prunemodels.on_demand.cases import SEEDS, Spy, forest_of, random_case, stump, with_values
 
 THYROID = pm.CostItems.from_items(
-    {"TT4": 12.41, "T4U": 9.31, "blood": 2.1, "age": 1},
-    [["TT4", "blood"], ["T4U", "blood"], ["TT4", "T4U", "blood"], ["age"]],
+    {"TT4": 12.41, "T4U": 9.31, "blood": 2.1, "age": 1}, [["TT4", "blood"], ["T4U", "blood"], ["TT4", "T4U", "blood"], ["age"]]
 )
 
 
@@ -125,8 +124,6 @@ def test_from_table_serves_by_label_and_by_place():
 
 X = pd.DataFrame([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], columns=["x0", "x1", "x2"], index=["p", "q"])
 PRICES = pm.CostItems.plain([1, 2, 0])
-
-
 THREE = forest_of(*[stump(f, (1, 0), (0, 1), root=(0.75, 0.25)) for f in range(3)], n_features=3)
 
 

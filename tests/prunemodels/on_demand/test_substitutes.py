@@ -44,8 +44,7 @@ def stages(*parts: tuple[float, list[int]]) -> SetStages:
     return SetStages(models, columns, pm.CostItems.plain([1, 2, 3, 9]), CLASSES)
 
 
-POLICY = ExitPolicy(Unsure(), np.full((2, 1), -np.inf), np.array([[False, True], [False, True]]))
-"""All rows go on to stage 2."""
+POLICY = ExitPolicy(Unsure(), np.full((2, 1), -np.inf), np.array([[False, True], [False, True]]))  # all rows go on to stage 2
 
 
 @dataclass(frozen=True)
@@ -68,9 +67,8 @@ def run(had: list[bool], **options: Any) -> Any:
 
 
 def test_a_stage_whose_feature_is_lost_is_gone_round() -> None:
-    """By hand: with b lost after a (paid 1), stage 2 would have made 3. With c beside a the row would pay 4, so it stops.
-
-    With c at 2, {a, c} costs 3, is bought, and answers; {a, c, d} has less error and is too dear.
+    """By hand: with b lost after a (paid 1), stage 2 would have made 3. With c beside a the row would pay 4, so it stops. With c
+    at 2, {a, c} costs 3, is bought, and answers; {a, c, d} has less error and is too dear.
     """
     result, asked = run([True, False, True, True])
     assert (result.probabilities[0, 1], result.stage[0], result.substituted[0]) == (0.2, 1, False)
@@ -107,9 +105,8 @@ EQUAL = pm.CostItems.plain([2, 2, 2, 2])
 
 
 def test_a_substitute_that_falls_out_is_gone_round_too() -> None:
-    """At equal prices, with b lost, {a, c, d} is too dear; {a, c} is tried, c is lost: the row stops.
-
-    With a lost at stage 1, {c} may be bought for the same price, and {a, c} is out; without c, too, the constant remains.
+    """At equal prices, with b lost, {a, c, d} is too dear; {a, c} is tried, c is lost: the row stops. With a lost at stage 1, {c}
+    may be bought for the same price, and {a, c} is out; without c, too, the constant remains.
     """
     result, asked = run_at(EQUAL, [True, False, False, True])
     assert asked == [(0, 0), (0, 1), (0, 2)]

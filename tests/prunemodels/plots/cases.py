@@ -73,8 +73,7 @@ def boxes(ax: Axes) -> dict[str, tuple[str, str, str]]:
     return found
 
 
-TOUCH = 1.0
-"""Pixels by which two texts may overlap: their boxes are a little larger than the letters."""
+TOUCH = 1.0  # pixels by which two texts may overlap: their boxes are a little larger than the letters
 
 
 def overlaps(figure: Figure) -> list[tuple[str, str]]:

@@ -123,9 +123,8 @@ def test_the_chosen_pruning_is_marked_where_it_errs_on_new_examples() -> None:
 
 @pytest.mark.slow
 def test_a_whole_path_on_held_out_examples_has_a_band() -> None:
-    """Cost and error of every row, the exact 95 % interval of each, and the unpruned forest there.
-
-    The line that falls to 0 is named as what it is, thin and pale; the forest's own error is the thickest line.
+    """Cost and error of every row, the exact 95 % interval of each, and the unpruned forest there. The line that falls to 0 is
+    named as what it is, thin and pale; the forest's own error is the thickest line.
     """
     seen = pm.evaluate_path(path(), *HELD_OUT)
     axes = plot_tradeoff(path(), held_out=seen).axes[0]

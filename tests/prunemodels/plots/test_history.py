@@ -89,9 +89,8 @@ def test_the_papers_levels() -> None:
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 def test_splits_without_gain_and_splits_for_free(ties: str) -> None:
-    """A split that gains nothing, or less, is grey and never kept; one that costs nothing is black and always kept.
-
-    A tie at lambda = 0 keeps a split of gain 0 there alone: with the largest optima too it is grey.
+    """A split that gains nothing, or less, is grey and never kept; one that costs nothing is black and always kept. A tie at
+    lambda = 0 keeps a split of gain 0 there alone: with the largest optima too it is grey.
     """
     tied = plot_levels(pm.pruning_path(two_trees(errors={**ERRORS, 12: 2}), ties=ties), first=1)  # type: ignore[arg-type]
     assert look(tied.axes[0])["10"][:2] == ("never kept", to_hex(NEVER_KEPT))

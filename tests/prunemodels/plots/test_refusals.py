@@ -81,10 +81,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
         r"^held_out\[1\] is of another problem than solution",
     ),
     (lambda: plot_tradeoff(path(), chosen=path(2)[0]), r"^chosen is of another problem than path; give one of path\.problem"),
-    (
-        lambda: plot_tradeoff(path(), held_out=pm.evaluate_path(path(2), *HELD_OUT)),
-        "^held_out is of another problem than path",
-    ),
+    (lambda: plot_tradeoff(path(), held_out=pm.evaluate_path(path(2), *HELD_OUT)), "^held_out is of another problem than path"),
     (lambda: plot_tradeoff(path(), held_out=[]), "^held_out is empty; give at least one HeldOut, or None"),
     (
         lambda: plot_tradeoff(path(), held_out=[hold_out(path()[0], None, HELD_OUT[0])]),
@@ -140,10 +137,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: plot_trees(PAPERS, kept=np.zeros(5, dtype=bool)), r"kept has shape \(5,\); .* each of the forest's 12 nodes"),
     (lambda: plot_trees(PAPERS, kept=np.arange(12) == 2), "kept keeps node 2, whose parent it cuts off; give the splits of"),
     (lambda: plot_trees(PAPERS, kept=SPLITS | (np.arange(12) == 1)), "kept keeps node 1, which is a leaf"),
-    (
-        lambda: plot_trees(grove(), trees=range(150)),
-        r"the picture would have [\d,]+ nodes, at most 4,000 can be read",
-    ),
+    (lambda: plot_trees(grove(), trees=range(150)), r"the picture would have [\d,]+ nodes, at most 4,000 can be read"),
     (lambda: plot_trees(grove(), trees=range(20), named=True), "at most 400 can be read"),
     (lambda: plot_point(PAPERS, Z | {"w[3,0]": 1}), r"point has w\[3,0\]; .* the items 0 to 2 and the examples 0 to 0"),
     (lambda: plot_point(PAPERS, Z | {"w[0,1]": 1}), r"point has w\[0,1\]; "),

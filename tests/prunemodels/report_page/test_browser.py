@@ -15,9 +15,7 @@ from tests.prunemodels.cascade_cases import case as cascade_case
 from tests.prunemodels.report_page.cases import classifier, regressor
 
 pytestmark = pytest.mark.slow
-
-WIDTHS = (1280, 400)
-"""A notebook's screen and a phone's, in CSS pixels."""
+WIDTHS = (1280, 400)  # A notebook's screen and a phone's, in CSS pixels
 
 
 @pytest.fixture(scope="module")

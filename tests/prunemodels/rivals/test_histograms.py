@@ -18,14 +18,7 @@ from formulations.instance.ensemble import Ensemble
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.rivals import sklearn_trees
 from prunemodels.rivals.histograms import Binning, Needed, best_splits, histograms
-from prunemodels.rivals.sklearn_trees import (
-    ClassificationTree,
-    Criterion,
-    ensemble_of,
-    fill_forest,
-    forest_to_fill,
-    sklearn_tree,
-)
+from prunemodels.rivals.sklearn_trees import ClassificationTree, Criterion, ensemble_of, fill_forest, forest_to_fill, sklearn_tree
 
 VALUES = st.floats(width=32, allow_nan=False, allow_infinity=False) | st.just(float("nan"))
 

@@ -33,9 +33,8 @@ def of_two_classes(log_odds: Floats) -> StageTable:
 
 
 def independent_witnesses(n: int, share: float) -> tuple[StageTable, NDArray[np.int64]]:
-    """Three stages; each sees a sign of its own, N(+1, 1) or N(-1, 1), and says the right probability given that alone.
-
-    Of x ~ N(+-1, 1) with P(class 1) = share the log odds are log(share / (1 - share)) + 2 x.
+    """Three stages; each sees a sign of its own, N(+1, 1) or N(-1, 1), and says the right probability given that alone. Of x ~
+    N(+-1, 1) with P(class 1) = share the log odds are log(share / (1 - share)) + 2 x.
     """
     rng = np.random.default_rng(0)
     truth = (rng.random(n) < share).astype(np.int64)

@@ -89,8 +89,7 @@ class Stock:
         return column
 
 
-REFERENCE = float(PENALTY @ DEMAND)
-"""Everything bought."""
+REFERENCE = float(PENALTY @ DEMAND)  # everything bought
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3, 0.5, 0.9])
@@ -258,7 +257,6 @@ def bundle(coupling: Coupling, lam: float) -> BundleMaster:
 
 def test_a_bundle_step_by_hand() -> None:
     """Twin stumps at a price of .1: keeping or pruning both costs the same charges, so every step keeps the shares at .05 each.
-
     The single leaves cost .2 + .2, unpruned .1 + .05 each. The mixture is all unpruned, whose value as a linear program is .3.
     """
     coupling = Coupling.build(twin_stumps(), 0.1)

@@ -169,9 +169,8 @@ def test_wrong_pricing_and_masters_are_refused_by_name() -> None:
 
 @looped(("seed", "lam"), [(12, 0.0671717), (14, 0.03)])
 def test_a_bundle_that_stalls_hands_over(seed: int, lam: float) -> None:
-    """Prices 1e5 times the gains: floats hide the bundle's last 1e-8, and the linear program closes the gap from its columns.
-
-    The bound at the bundle's charges rose above its centre's in each round, though no longer above the best: no end was seen.
+    """Prices 1e5 times the gains: floats hide the bundle's last 1e-8, and the linear program closes the gap from its columns. The
+    bound at the bundle's charges rose above its centre's in each round, though no longer above the best: no end was seen.
     """
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(5, max_leaf_nodes=4, random_state=seed).fit(X, y)

@@ -108,9 +108,8 @@ def test_the_path_does_not_depend_on_how_it_is_found(
 
 
 def test_a_gap_is_told_and_refused_where_exact_paths_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where rounds find nothing a path is an error unless a gap is allowed.
-
-    A gap stands in the text of the path, in its method, in the claim of the check, and budgets refuse such a path.
+    """Where rounds find nothing a path is an error unless a gap is allowed. A gap stands in the text of the path, in its method,
+    in the claim of the check, and budgets refuse such a path.
     """
     params = give_up(monkeypatch, 10, 2)
     monkeypatch.setattr(Run, "_take_if_better", lambda run, keep, value: None)

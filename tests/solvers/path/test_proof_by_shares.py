@@ -55,9 +55,8 @@ def by_definition(problem: PruningProblem, level: NDArray[np.int32], weight: NDA
 
 @looped("seed", range(12))
 def test_users_of_the_highest_level_share_each_price_in_proportion_to_weights(seed: int) -> None:
-    """Shares are whole numbers of 2^-20, add up to the price exactly, and are those of the definition up to rounding.
-
-    In one thread and in two.
+    """Shares are whole numbers of 2^-20, add up to the price exactly, and are those of the definition up to rounding. In one
+    thread and in two.
     """
     problem, rng = random_problem(seed), np.random.default_rng(seed)
     n = problem.ensemble.n_nodes
@@ -103,9 +102,8 @@ def test_who_bears_too_much_gives_to_who_bears_too_little(bits: int) -> None:
 
 
 def test_a_child_helps_its_parent_but_not_the_other_way_round() -> None:
-    """Parent 0 with child 1 in one tree, split 3 in another. What is missing at the parent, the child hands up.
-
-    It gives a share to split 3, where something is left over. Where the child lacks, and only the parent can give, nothing helps.
+    """Parent 0 with child 1 in one tree, split 3 in another. What is missing at the parent, the child hands up. It gives a share
+    to split 3, where something is left over. Where the child lacks, and only the parent can give, nothing helps.
     """
     for earned, helps in (([-2, 6, 8], True), ([6, -2, 8], False)):
         nodes, tops = np.array([0, 1, 3], dtype=np.int32), np.array([-1, 0, -1], dtype=np.int32)

@@ -130,8 +130,7 @@ def test_a_chain_pools_what_pays_only_together() -> None:
     assert (path.error.tolist(), path.cost.tolist()) == ([0, 1, 5], [3, 2, 0])
 
 
-DIAMOND = [(3, 1), (3, 2), (1, 0), (2, 0)]
-"""3 requires 1 and 2, both require 0."""
+DIAMOND = [(3, 1), (3, 2), (1, 0), (2, 0)]  # 3 requires 1 and 2, both require 0
 
 
 @looped(

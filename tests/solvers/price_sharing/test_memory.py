@@ -272,9 +272,8 @@ def many_rows(weights: str) -> PruningProblem:
 @pytest.mark.parametrize("size", [None, 3, 50])
 @looped("name", (*NAMES, "equal", "whole", "real"))
 def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before and after splits are fixed, where an item has few arcs in a block and where many, charges are the arcs' sums.
-
-    With many rows, a block's few arcs that others have paid charge nothing, and those of other blocks do.
+    """Before and after splits are fixed, where an item has few arcs in a block and where many, charges are the arcs' sums. With
+    many rows, a block's few arcs that others have paid charge nothing, and those of other blocks do.
     """
     problem = blocked(instance(name) if name in NAMES else many_rows(name), size, monkeypatch)
     rng = np.random.default_rng(0)

@@ -40,9 +40,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @looped(("option", "value"), [*(("gap", gap) for gap in (1e-1, 1e-3, 1e-6)), *(("rounds", rounds) for rounds in (0, 1, 9))])
 def test_a_run_cut_short_gives_a_true_bound(option: str, value: Any) -> None:
-    """With a gap the run stops at it, and says FEASIBLE, with its gap; after few rounds, or none, it says why it stopped.
-
-    Value and bound are true, and proven by the scores alone.
+    """With a gap the run stops at it, and says FEASIBLE, with its gap; after few rounds, or none, it says why it stopped. Value
+    and bound are true, and proven by the scores alone.
     """
     problem, lam = instance("digits"), lambdas("digits")[2]
     found = price_sharing(problem, lam, **{option: value}, **({} if option == "gap" else {"small_core": 0}))
@@ -123,9 +122,8 @@ def digits_problem() -> PruningProblem:
 
 
 def test_ties_are_cut_as_soon_as_bound_and_value_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A split without gain whose purchases are paid anyway is no worse in than out, and no round decides it.
-
-    Merged, its purchases are no arcs at all, and the cut does not wait.
+    """A split without gain whose purchases are paid anyway is no worse in than out, and no round decides it. Merged, its
+    purchases are no arcs at all, and the cut does not wait.
     """
     problem = digits_problem()
     tie = sum(pm.pruning_path(problem).breakpoints[-2:]) / 2

@@ -201,9 +201,8 @@ def test_conflicts_are_irreducible(seed: int) -> None:
 
 
 def test_any_linear_model_is_solved() -> None:
-    """A maximisation, a row of two sides, one switched off, a fixed variable and free ones: maximise 3 x + 2 y + f.
-
-    x + y <= 4 and x <= y give x = y = 2, worth 10; f = 2. Duals p and q of these rows: p + q = 3 and p - q = 2.
+    """A maximisation, a row of two sides, one switched off, a fixed variable and free ones: maximise 3 x + 2 y + f. x + y <= 4
+    and x <= y give x = y = 2, worth 10; f = 2. Duals p and q of these rows: p + q = 3 and p - q = 2.
     """
     m: Any = pyo.ConcreteModel("mine")
     m.x, m.y, m.f = pyo.Var(), pyo.Var(), pyo.Var(bounds=(0, 10))

@@ -84,9 +84,8 @@ def test_the_theorem_holds_at_every_budget(seed: int) -> None:
 
 
 def test_tied_stumps_by_hand() -> None:
-    """Three stumps gain 2 of 10 in a third of the forest, 1/15 each, for 1 each: at B = 1.75 one fits, and 0.75 is unused.
-
-    The roots err 4/10. LP1 buys 1.75/15 of it, one stump 1/15, so a pruning is 0.75/15 above LP1.
+    """Three stumps gain 2 of 10 in a third of the forest, 1/15 each, for 1 each: at B = 1.75 one fits, and 0.75 is unused. The
+    roots err 4/10. LP1 buys 1.75/15 of it, one stump 1/15, so a pruning is 0.75/15 above LP1.
     """
     problem = problem_of([Node(4, f, 0.5, Node(1), Node(1)) for f in range(3)], [1] * 3)
     found = solve_lp1(problem, 1.75)
@@ -237,9 +236,8 @@ def test_a_programs_level_sets_give_the_paths_mixture(name: str) -> None:
     [(Fraction(3, 10), Fraction(1, 5), Fraction(34, 100)), (1, Fraction(1, 10), Fraction(1, 5)), (2, 0, Fraction(1, 5))],
 )
 def test_level_sets_of_a_stump_by_hand(budget: Fraction | int, lam: Fraction, value: Fraction) -> None:
-    """A stump that gains .2 for 1, budget .3: three tenths of it, at .4 - .3 * .2; whole prunings spend nothing.
-
-    Where no level set costs more than B the best of them is taken alone; beyond its cost another unit is worth nothing.
+    """A stump that gains .2 for 1, budget .3: three tenths of it, at .4 - .3 * .2; whole prunings spend nothing. Where no level
+    set costs more than B the best of them is taken alone; beyond its cost another unit is worth nothing.
     """
     pruning, mixture = best_of_levels(stump((4, 1, 1), [1], [[0], [1]]), np.array([0.5, 0.0, 0.0]), Fraction(budget), 0.1)
     assert (mixture.is_integral, pruning.n_splits) == (budget >= 1, budget >= 1)

@@ -28,8 +28,6 @@ from tests.loops import looped
 from tests.solvers.cases import halfway, instance
 
 GRID = 9
-
-
 Instance = tuple[PruningProblem, PruningPath, AllPrunings]
 
 
@@ -66,7 +64,6 @@ def knapsack(gains: list[int], prices: list[float]) -> PruningProblem:
 
 def test_the_knapsack_gap_is_real() -> None:
     """Gains 61, 50, 50 at prices 3, 2.5, 2.5: within 5.4 the best is 100, the best breakpoint 61, the chord 61 + 100 * 2.4 / 5.
-
     No pruning costs more than 5 and at most 5.4 (3, 2.5, 5, 5.5, 8), so the bound must rise from the chord to the pruning.
     """
     problem = knapsack([61, 50, 50], [3, 2.5, 2.5])

@@ -27,7 +27,6 @@ from tests.solvers.cases import halfway
 from tests.solvers.within.test_search import costly
 
 ROOT = Path(__file__).resolve().parents[3]
-
 Asked = list[tuple[str, float]]
 
 
@@ -133,9 +132,7 @@ def test_the_path_of_another_problem_is_refused(method: str) -> None:
     problem, path, _ = costly(0)
     other = replace(problem.costs, prices=tuple(price + 1 for price in problem.costs.prices))
     dearer = PruningProblem.build(problem.ensemble, problem.errors, problem.X, other)
-    calls: dict[str, Callable[[], object]] = {
-        "solve_lp1": lambda: pm.budgets.solve_lp1(dearer, 2, path=path),
-    }
+    calls: dict[str, Callable[[], object]] = {"solve_lp1": lambda: pm.budgets.solve_lp1(dearer, 2, path=path)}
     call = calls.get(method, lambda: pm.solve(dearer, budget=2, method=method, path=path))
     with pytest.raises(pm.errors.InvalidInputError, match="path belongs to another problem; give pruning_path"):
         call()

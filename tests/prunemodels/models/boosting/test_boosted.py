@@ -176,7 +176,6 @@ def to_refit() -> tuple[Any, Any]:
 
 def test_by_hand_one_stump() -> None:
     """Leaves -3 and 3 on two rows each, targets 1 below the one and 2 above the other: delta = 2 (-1) / (2 + k), 2 (2) / (2 + k).
-
     sum of squares + k delta^2 has, for a leaf of n rows with residual r, its minimum at n r / (n + k).
     """
     X = np.array([[-1.0], [-1.0], [1.0], [1.0]])

@@ -121,7 +121,6 @@ EXACT |= {"imputers", "splines", "powers", "quantiles", "mixes", "selection", "n
 @pytest.mark.parametrize("name", STEPS)
 def test_a_column_changes_only_with_the_columns_that_it_is_traced_to(name: str) -> None:
     """Exchanging a raw column's values between rows changes no feature that is not traced to it; where promised, each that is.
-
     The cells that the exact transformers ignore are not paid for.
     """
     pipeline = fitted(STEPS[name])

@@ -187,9 +187,8 @@ def test_regression_forests_are_judged_by_their_criterion(criterion):
 
 
 def test_absolute_errors_by_hand(monkeypatch):
-    """Targets 1, 3, 9 on the left and 8 on the right: medians 5.5, 3, 8; the deviations sum to 4.5 + 2.5 + 3.5 + 2.5, 8 and 0.
-
-    A tree of plain rows stores them right in all versions; before 1.8 one that drew a row twice, or weighs it 2, may not.
+    """Targets 1, 3, 9 on the left and 8 on the right: medians 5.5, 3, 8; the deviations sum to 4.5 + 2.5 + 3.5 + 2.5, 8 and 0. A
+    tree of plain rows stores them right in all versions; before 1.8 one that drew a row twice, or weighs it 2, may not.
     """
     X, y = [[0], [0], [0], [1]], [1.0, 3.0, 9.0, 8.0]
     grow = DecisionTreeRegressor(max_depth=1, criterion="absolute_error").fit

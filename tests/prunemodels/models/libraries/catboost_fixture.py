@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FILE = Path(__file__).with_name("catboost_models.json")
-SHOWN = 12
-"""Rows whose predictions are stored."""
+SHOWN = 12  # rows whose predictions are stored
 
 
 def data() -> tuple[NDArray[np.float64], dict[str, NDArray[Any]]]:

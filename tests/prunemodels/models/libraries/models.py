@@ -37,12 +37,9 @@ SKLEARN_CLASSES += (HistGradientBoostingClassifier, HistGradientBoostingRegresso
 X_DEEP = {"n_estimators": 8, "max_depth": 4, "n_jobs": 1, "random_state": 0}
 L_DEEP = {"n_estimators": 8, "num_leaves": 10, "verbose": -1, "n_jobs": 1, "random_state": 0}
 L_RF = {**L_DEEP, "boosting_type": "rf", "subsample": 0.6, "subsample_freq": 1}
-
-
 LETTERS = np.array(["no", "yes"])[Y2]
 FEW, HIST = {"n_estimators": 6, "random_state": 0}, {"max_iter": 6, "max_leaf_nodes": 8, "min_samples_leaf": 8}
-MARKED = np.where(Y2[:, None] == 1, np.nan, XR[:, :2])
-"""The first split is between numbers and NaN: at infinity."""
+MARKED = np.where(Y2[:, None] == 1, np.nan, XR[:, :2])  # the first split is between numbers and NaN: at infinity
 
 MODELS: dict[str, dict[str, tuple[Callable[[], Any], NDArray[np.float64], NDArray[Any]]]] = {
     "xgboost": {

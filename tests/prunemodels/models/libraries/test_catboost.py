@@ -96,7 +96,6 @@ def test_prunings_predict_without_their_library(name: str) -> None:
 
 def test_a_threshold_of_the_model_s_own() -> None:
     """`set_probability_threshold` is part of the file: the second class where its probability is more than that, as in CatBoost.
-
     A threshold that a user gives counts in its place, and early stopping keeps to it.
     """
     document = copy.deepcopy(STORED["two classes"]["model"])

@@ -37,7 +37,6 @@ HOLES.loc[HOLES.index[20:70], "size"] = np.nan
 CODES_WITH_HOLES = np.column_stack([HOLES["size"], HOLES["kind"].cat.codes, HOLES["year"].cat.codes]).astype(float)
 CODES_WITH_HOLES[CODES_WITH_HOLES[:, 1] < 0, 1] = np.nan
 COSTS = {"size": 1, "kind": 5, "year": 2}
-
 X_DEEP: dict[str, Any] = {"n_estimators": 6, "max_depth": 4, "n_jobs": 1, "enable_categorical": True}
 L_DEEP: dict[str, Any] = {"n_estimators": 6, "num_leaves": 8, "min_child_samples": 5, "cat_smooth": 1, "min_data_per_group": 1}
 L_DEEP |= {"verbose": -1, "n_jobs": 1}

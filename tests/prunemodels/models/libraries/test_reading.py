@@ -52,9 +52,8 @@ def tolerance(forest: ModelForest) -> float:
 
 @pytest.mark.parametrize(("library", "name"), ALL)
 def test_leaves_margins_and_predictions_are_the_library_s(library: str, name: str) -> None:
-    """Every row ends in the same leaf of every tree; margins are equal up to rounding; labels are those of ``predict``.
-
-    XGBoost adds float32, from the base score on, tree by tree; LightGBM and scikit-learn add doubles: to the bit, in our order.
+    """Every row ends in the same leaf of every tree; margins are equal up to rounding; labels are those of ``predict``. XGBoost
+    adds float32, from the base score on, tree by tree; LightGBM and scikit-learn add doubles: to the bit, in our order.
     """
     model, X, y = model_of(library, name)
     forest = read_model(model)
@@ -107,9 +106,8 @@ TIES = {"xgboost": XGB, **LGB, "histograms": HIST}
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(TIES)))
 @settings(max_examples=80, deadline=None)
 def test_ties_zeros_nan_and_infinities(seed: int, kind: str) -> None:
-    """Data on the thresholds and one number beside them end in the library's leaves.
-
-    Of LightGBM under all three meanings of missing; where doubles are compared, infinite data too.
+    """Data on the thresholds and one number beside them end in the library's leaves. Of LightGBM under all three meanings of
+    missing; where doubles are compared, infinite data too.
     """
     forest = read_model(TIES[kind])
     draw = np.random.default_rng(seed)

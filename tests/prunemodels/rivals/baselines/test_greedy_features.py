@@ -69,9 +69,8 @@ def test_hand_forest() -> None:
 
 
 def test_items_are_removed_with_all_features_that_need_them() -> None:
-    """A group shares an item of price 8: taking one of its features away saves 1, taking the item away saves all of it.
-
-    By feature the lone feature goes first (2 for 4, the others 3 for 1); by item the shared item does (6 for 10).
+    """A group shares an item of price 8: taking one of its features away saves 1, taking the item away saves all of it. By
+    feature the lone feature goes first (2 for 4, the others 3 for 1); by item the shared item does (6 for 10).
     """
     gains = [3, 3, 2]
     ensemble, error = ensemble_of([Node(5 + g, f, 0.5, Node(2), Node(3)) for f, g in enumerate(gains)], 3)
@@ -145,9 +144,8 @@ def test_ctrl_c_says_that_nothing_was_changed(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_individual_hand_forest() -> None:
-    """Tree 1 alone gains .2 for 5, tree 0 gains .5 for 8, its root .2 for 3 (.067), what is below .3 for 5 (.06).
-
-    So tree 1 goes at lambda .04; tree 0 loses its lower split at .06, its root at .2 / 3.
+    """Tree 1 alone gains .2 for 5, tree 0 gains .5 for 8, its root .2 for 3 (.067), what is below .3 for 5 (.06). So tree 1 goes
+    at lambda .04; tree 0 loses its lower split at .06, its root at .2 / 3.
     """
     path = individual_path(hand_forest())
     assert path.parameter.tolist() == pytest.approx([0, 0.04, 0.06, 0.2 / 3])

@@ -153,9 +153,8 @@ def test_every_split_is_the_least_risk(setting: dict[str, Any]) -> None:
 @pytest.mark.parametrize("everything", [True, False], ids=["all", "random"])
 @pytest.mark.parametrize(("alpha", "least"), [(0.0, 1), (0.7, 1), (3.0, 1), (0.0, 4)])
 def test_the_scan_of_minimax_pairs_stops_after_the_first_best_stump(alpha: float, least: int, everything: bool) -> None:
-    """To the last bit what the scan of all stumps finds, with ties and broken weights; 300 small nodes.
-
-    A stump drawn among tied values is judged at the last of them, and only a stump that is judged may end the scan.
+    """To the last bit what the scan of all stumps finds, with ties and broken weights; 300 small nodes. A stump drawn among tied
+    values is judged at the last of them, and only a stump that is judged may end the scan.
     """
     rng, found = np.random.default_rng(3), 0
     learner = BudgetRFClassifier(splits="all" if everything else "random", alpha=alpha, min_samples_leaf=least)

@@ -48,7 +48,6 @@ class Replay:
     @property
     def shortcut(self) -> bool:
         """Whether LightGBM may have overlooked the best split: it gives up, below a leaf, features that gain nothing in the leaf.
-
         That can lead to something only where the ridge lowers gains.
         """
         return bool(self.model.engine == "lightgbm" and self.model.reg_lambda > 0)

@@ -17,7 +17,6 @@ from prunemodels.rivals.cstc import CSTCClassifier, CSTCRegressor
 from tests.prunemodels.rivals.cstc.test_finishing import own
 
 SMALL: dict[str, Any] = {"n_weak_learners": 10, "weak_depth": 2, "random_state": 0}
-
 QUICK: dict[str, Any] = {**SMALL, "sharpness": 10.0, "n_init": 1, "max_cycles": 5}
 
 

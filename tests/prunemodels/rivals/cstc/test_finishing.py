@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 from prunemodels.rivals.cstc_loss import LearnerPrices
-from prunemodels.rivals.cstc_training import (
-    ClassifierTree,
-    LearnerOutputs,
-    cheapest_of_best,
-    fine_tuned,
-    pruned,
-    with_zeros,
-)
+from prunemodels.rivals.cstc_training import ClassifierTree, LearnerOutputs, cheapest_of_best, fine_tuned, pruned, with_zeros
 from tests.loops import looped
 
 

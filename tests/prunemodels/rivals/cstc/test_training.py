@@ -11,14 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import approx_fprime
 
-from prunemodels.rivals.cstc_loss import (
-    GlobalLoss,
-    LearnerPrices,
-    Weights,
-    path_to,
-    reach,
-    upper_chance,
-)
+from prunemodels.rivals.cstc_loss import GlobalLoss, LearnerPrices, Weights, path_to, reach, upper_chance
 from prunemodels.rivals.cstc_training import (
     ClassifierTree,
     NormalEquations,

@@ -73,9 +73,8 @@ def oldest_first(worth: NDArray[np.float64], lam: float, purchases: ModelItems, 
 @looped("seed", range(12))
 @looped("lam", [0.0, 0.003, 0.02, 0.1])
 def test_so_limited_cegb_grows_the_trees_of_greedy_miser(seed: int, lam: float) -> None:
-    """Every split of every tree is the same, if both divide the nodes of a level in one order.
-
-    That order is the one difference left: within a level this package's GreedyMiser makes the most valuable split first.
+    """Every split of every tree is the same, if both divide the nodes of a level in one order. That order is the one difference
+    left: within a level this package's GreedyMiser makes the most valuable split first.
     """
     X, y = noisy(seed)
     with pytest.MonkeyPatch.context() as patch:

@@ -13,14 +13,12 @@ from typing import Any
 
 from solvers.price_sharing.cluster.ray_workers import RayWorkers
 
-TELLS = {"set_weight_unit", "open", "fix"}
-"""Calls that change a shard: a new one is told them again."""
+TELLS = {"set_weight_unit", "open", "fix"}  # calls that change a shard: a new one is told them again
 
 
 class Killing(RayWorkers):
-    """Notes every call, and kills the process of worker `victim` at its `at`-th call of `method`, counted from 0.
-
-    The process is stopped first, so that it cannot answer: the call is under way when it dies.
+    """Notes every call, and kills the process of worker `victim` at its `at`-th call of `method`, counted from 0. The process is
+    stopped first, so that it cannot answer: the call is under way when it dies.
     """
 
     asked: list[list[str]] | None = None

@@ -73,9 +73,8 @@ def test_parted_rows_have_the_optimum_of_the_whole(seed: int) -> None:
 @pytest.mark.parametrize("in_parts", [False, True])
 @looped("seed", range(12))
 def test_whole_charges_never_exceed_the_prices(seed: int, in_parts: bool) -> None:
-    """The integers charged are at most the exact shares of the scores, recomputed in fractions, for wild scores too.
-
-    Each shard rounds down by itself, so its sums are lower by some more.
+    """The integers charged are at most the exact shares of the scores, recomputed in fractions, for wild scores too. Each shard
+    rounds down by itself, so its sums are lower by some more.
     """
     problem = random_problem(seed)
     at, is_open = integer_objective(problem, Fraction(1, 7)).refined(), np.array(problem.ensemble.is_split)
@@ -165,7 +164,6 @@ def test_an_interrupted_run_leaves_the_workers_usable(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["digits", "breast cancer, licence", "breast cancer, discounts", "iris, weights"])
 def test_a_run_begins_with_what_is_known(name: str) -> None:
     """With splits known and prunings to try, a run over parted rows begins as the one over all rows, and both go on alike.
-
     Charges of driver and shards, in two threads each, add up to those of the whole.
     """
     in_two_threads = SharingParams(one_thread_arcs=0)

@@ -25,9 +25,7 @@ from tests.solvers.price_sharing.cluster.parted import joined, parted, recipes_o
 from tests.solvers.price_sharing.cluster.test_price_sharing import assert_as_whole
 
 ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "prunemodels[ray]"')
-
 ROOT = Path(__file__).resolve().parents[4]
-
 pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")]
 
 

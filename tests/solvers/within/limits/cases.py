@@ -15,7 +15,6 @@ from tests.instances import Node, problem_of, way
 
 def two_wards(**options: object) -> PruningProblem:
     """Feature 0 parts rows 0, 1 (left, x = 0) from 2, 3 (right, x = 1), free; left asks feature 1 at 6, right feature 2 at 2.
-
     Each of the two lower splits gains 3 of 10; the root by itself gains nothing. Feature 1 takes 1 minute, feature 2 takes 5.
     """
     left, right = Node(4, 1, 0.5, Node(0), Node(1)), Node(4, 2, 0.5, Node(1), Node(0))

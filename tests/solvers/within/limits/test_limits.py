@@ -47,7 +47,6 @@ def halves(problem: PruningProblem, shares: tuple[Fraction, Fraction]) -> list[L
 
 def test_two_wards_by_hand() -> None:
     """Left pays 6 each, right 2. "left at most 5, right at most 2" keeps the right split only; "at most 6, at most 1" the left.
-
     Either gains 3 of 10, as in no other pruning within the limits: errors .8 less .3.
     """
     problem = two_wards()
