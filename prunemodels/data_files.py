@@ -24,7 +24,8 @@ from formulations.extras import package
 from formulations.instance.routing import as_rows
 from formulations.shown import probably_meant, row_of
 from prunemodels.files.csv_tables import check_header, read_csv, reading_table
-from prunemodels.written_numbers import Marks, read_numbers, without_missing_words
+from prunemodels.number_columns import Marks, read_numbers
+from prunemodels.written_numbers import without_missing_words
 
 FOLDER_VARIABLE = "PRUNEMODELS_DATA"
 
@@ -99,7 +100,7 @@ def read_and_tell(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Read a CSV (also .csv.gz), Parquet or Excel file with named columns; of an Excel file the first sheet.
 
-    Text of CSV and Excel files that stands for numbers becomes numbers, see `prunemodels.written_numbers`, but in the columns
+    Text of CSV and Excel files that stands for numbers becomes numbers, see `prunemodels.number_columns`, but in the columns
     `skip` and `as_names`, and as text in `as_text`; of names also NA is one, which else is an empty cell. The second answer is
     what was taken, one sentence each.
     """

@@ -37,10 +37,10 @@ from prunemodels.files.forests import dump_forest
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
+from prunemodels.number_columns import Marks
 from prunemodels.plots.picture import draw
 from prunemodels.plots.tradeoff import plot_tradeoff
 from prunemodels.solving import solve
-from prunemodels.written_numbers import Marks
 from solvers import pruning_path
 
 HEART = "heart"

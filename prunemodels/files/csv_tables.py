@@ -3,7 +3,7 @@
     the header names each column once; every row below has as many fields as the header                                   (1)
 
 Fields are separated by what separates most names of the header: commas, semicolons or tabs. What numbers are written like is the
-matter of `prunemodels.written_numbers`. Bytes that are no UTF-8 are taken for Windows-1252, the Latin-1 of spreadsheets.
+matter of `prunemodels.number_columns`. Bytes that are no UTF-8 are taken for Windows-1252, the Latin-1 of spreadsheets.
 
 pandas by itself shifts all columns of a row that has a field too many, and fills a row that has too few. So the bytes are
 checked on their way to pandas. A field in quotes may hold separators and line breaks; empty lines do not count. The check counts
@@ -34,7 +34,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
-from prunemodels.written_numbers import Mark, Marks, has_decimal_commas, points_decide, read_numbers
+from prunemodels.number_columns import Marks, has_decimal_commas, points_decide, read_numbers
+from prunemodels.written_numbers import Mark
 
 BLOCK = 1 << 20
 """Bytes that are checked at a time."""
@@ -78,7 +79,7 @@ def layout_of(place: Path) -> Layout:
 def read_csv(
     place: Path, marks: Marks, *, as_text: Collection[str] = (), as_names: Collection[str] = (), skip: Collection[str] = ()
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The table in a CSV file (.csv, .csv.gz), and what was taken for numbers, see `prunemodels.written_numbers.read_numbers`.
+    """The table in a CSV file (.csv, .csv.gz), and what was taken for numbers, see `prunemodels.number_columns.read_numbers`.
 
     Names are what is written: a column may be called NA, or 01.
     """

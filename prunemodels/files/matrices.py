@@ -179,7 +179,7 @@ def _csv_rows(text: str) -> list[list[str]]:
 
 
 def _with_points(rows: list[list[str]]) -> list[list[str]]:
-    """The cells with numbers in Python's spelling; all of them have one decimal mark, see `prunemodels.written_numbers`."""
+    """The cells with numbers in Python's spelling; all of them have one decimal mark, see `prunemodels.number_columns`."""
     from prunemodels.written_numbers import written
 
     read = {cell: written(cell) for row in rows for cell in row}

@@ -31,7 +31,8 @@ from formulations.shown import row_of
 from formulations.sparse_arrays import check_sparse
 from prunemodels.data_files import first_word, shown
 from prunemodels.files.csv_tables import columns_of_csv, csv_chunks, reading_table
-from prunemodels.written_numbers import Mark, Marks, without_missing_words
+from prunemodels.number_columns import Marks
+from prunemodels.written_numbers import Mark, without_missing_words
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,8 @@ from formulations import InvalidInputError
 from prunemodels.data_files import read_and_tell, read_prices
 from prunemodels.files import csv_tables
 from prunemodels.files.csv_tables import csv_chunks
-from prunemodels.written_numbers import Marks, written
+from prunemodels.number_columns import Marks
+from prunemodels.written_numbers import written
 
 N = float("nan")
 

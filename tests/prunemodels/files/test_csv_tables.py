@@ -15,7 +15,7 @@ from formulations import BrokenFileError, InvalidInputError
 from prunemodels.data_files import read_prices, read_table
 from prunemodels.files import csv_tables
 from prunemodels.files.csv_tables import columns_of_csv, csv_chunks
-from prunemodels.written_numbers import Marks
+from prunemodels.number_columns import Marks
 from tests.loops import looped
 
 LAYOUT = csv_tables.Layout(["a", "b"], ",")
