@@ -64,20 +64,12 @@ class Data:
     y: NDArray[Any]
 
 
-def _plain(data: Data, rng: np.random.Generator) -> None:
-    return None
-
-
 def _balanced(data: Data, rng: np.random.Generator) -> Rows:
     """One over the size of the class, or of the tenth of the target, that the row belongs to."""
     group = data.y if data.y.dtype.kind in "iu" else np.searchsorted(np.quantile(data.y, np.linspace(0.1, 0.9, 9)), data.y)
     _, of_row, size = np.unique(group, return_inverse=True, return_counts=True)
     balanced: Rows = len(data.y) / (len(size) * size[of_row])
     return balanced
-
-
-def _lognormal(data: Data, rng: np.random.Generator) -> Rows:
-    return rng.lognormal(0.0, 1.0, len(data.y))
 
 
 def _survey(data: Data, rng: np.random.Generator) -> Rows:
@@ -91,9 +83,9 @@ def _survey(data: Data, rng: np.random.Generator) -> Rows:
 
 
 WEIGHTS: dict[str, Callable[[Data, np.random.Generator], Rows | None]] = {
-    "none": _plain,
+    "none": lambda data, rng: None,
     "balanced": _balanced,
-    "lognormal": _lognormal,
+    "lognormal": lambda data, rng: rng.lognormal(0.0, 1.0, len(data.y)),
     "survey": _survey,
 }
 

@@ -174,10 +174,6 @@ def _network_refusal(problem: Problem) -> str | None:
     return refusal(problem) or masked_networks.refusal(problem)
 
 
-def _not_drawn(problem: Problem) -> str | None:
-    return None if problem.data.startswith("cube") else "only the cube's densities are known"
-
-
 METHODS = [
     Method("cascade, at most k", cascades, ours=True, refusal=refusal),
     Method("forest on demand, at most k", asked_forest, ours=True, refusal=refusal),
@@ -185,5 +181,9 @@ METHODS = [
     Method("policy network (GDFS), at most k", partial(networks, train=policy_network.train), refusal=_network_refusal),
     Method("value network (DIME), at most k", partial(networks, train=value_network.train), refusal=_network_refusal),
     Method("normal densities, at most k", partial(by_densities, true=False), refusal=refusal),
-    Method("true densities, at most k", partial(by_densities, true=True), refusal=_not_drawn),
+    Method(
+        "true densities, at most k",
+        partial(by_densities, true=True),
+        refusal=lambda problem: None if problem.data.startswith("cube") else "only the cube's densities are known",
+    ),
 ]

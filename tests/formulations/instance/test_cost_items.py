@@ -7,7 +7,6 @@ from collections import defaultdict
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -170,14 +169,10 @@ def check(problem, rng):
     lost = problem.gain_lost.tolist()
     for h, (gain, real) in enumerate(zip(numbers.gain.tolist(), exact.gain.tolist(), strict=True)):
         assert abs(Fraction(gain) - int(real) * exact.gain_unit) <= Fraction(lost[h]), h
-    for ours, theirs in ((problem.purchase_price(), _purchase_price(problem, exact)), (numbers.evaluation, exact.evaluation)):
+    price = problem.usage.by_purchase(exact.price, exact.weight, exact.price * exact.weight.sum())  # in exact numbers
+    for ours, theirs in ((problem.purchase_price(), price), (numbers.evaluation, exact.evaluation)):
         for float_price, real in zip(ours.tolist(), theirs.tolist(), strict=True):
             assert abs(Fraction(float_price) - int(real) * exact.price_unit) <= Fraction(float_price) / 2**48
-
-
-def _purchase_price(problem: PruningProblem, exact: Any) -> Any:
-    """The price of every purchase in exact numbers, as `PruningProblem.purchase_price`."""
-    return problem.usage.by_purchase(exact.price, exact.weight, exact.price * exact.weight.sum())
 
 
 def stump_problem(errors=(2, 0, 1), prices=(1,), X=((0,), (1,)), **options):

@@ -221,14 +221,6 @@ def gap_of(k: int, change: Any) -> Callable[[PruningPath], PruningPath]:
     return lambda p: replace(p, gaps=(*p.gaps[:k], change(p.gaps[k]) if callable(change) else change, *p.gaps[k + 1 :]))
 
 
-def level_of(h: int, level: int) -> Callable[[PruningPath], PruningPath]:
-    return lambda p: replace(p, level=put(h, level)(p.level))
-
-
-def breakpoint_of(k: int, factor: Fraction) -> Callable[[PruningPath], PruningPath]:
-    return lambda p: replace(p, breakpoints=(*p.breakpoints[:k], p.breakpoints[k] * factor, *p.breakpoints[k + 1 :]))
-
-
 def of_relative_gap(path: PruningPath) -> PruningPath:
     fresh = replace(path)
     fresh.__dict__["relative_gap"] = path.relative_gap / 2
@@ -279,8 +271,14 @@ BOTH: dict[str, tuple[Callable[[PruningPath], PruningPath], str]] = {
     "takers as a table": (shares_with(taker=lambda a: a[None, :]), "the moves' taker is no array of integers"),
     "givers as objects": (shares_with(giver=lambda a: a.astype(object)), "the moves' giver is no array of integers"),
     "takers as a list": (shares_with(taker=lambda a: a.tolist()), "the moves' taker is no array of integers"),
-    "kept for ever": (level_of(0, 3), "'x0' by row 0 has a price, yet it is bought at any lambda|split 3, which pays no part"),
-    "a breakpoint moved": (breakpoint_of(2, Fraction(101, 100)), f"are not worth the same there|{NO_OPTIMUM}"),
+    "kept for ever": (
+        lambda p: replace(p, level=put(0, 3)(p.level)),
+        "'x0' by row 0 has a price, yet it is bought at any lambda|split 3, which pays no part",
+    ),
+    "a breakpoint moved": (
+        lambda p: replace(p, breakpoints=(*p.breakpoints[:2], p.breakpoints[2] * Fraction(101, 100), *p.breakpoints[3:])),
+        f"are not worth the same there|{NO_OPTIMUM}",
+    ),
     "a gap missing": (lambda p: replace(p, gaps=(Fraction(0),) * 2), "one for each of 3 breakpoints"),
     "gaps as floats": (lambda p: replace(p, gaps=(1.0,) * 3), "the gaps are no fractions >= 0"),
     "gaps as an array": (lambda p: replace(p, gaps=np.ones(3)), "the gaps are no fractions >= 0"),  # type: ignore[arg-type]

@@ -196,10 +196,6 @@ def other_threshold(problem: PruningProblem) -> PruningProblem:
     return with_usage(problem, ensemble=replace(problem.ensemble, threshold=threshold))
 
 
-def other_routing(problem: PruningProblem) -> PruningProblem:
-    return with_usage(problem, routing=replace(problem.usage.routing, order=problem.usage.routing.order[:, ::-1].copy()))
-
-
 def other_ranges(problem: PruningProblem) -> PruningProblem:
     start = problem.usage.routing.start.copy()
     start[int(problem.ensemble.left[0])] += 1
@@ -216,7 +212,7 @@ def other_errors(problem: PruningProblem) -> PruningProblem:
 PROBLEMS: dict[str, Callable[[PruningProblem], PruningProblem]] = {
     "X": other_table,
     "a threshold": other_threshold,
-    "routing": other_routing,
+    "routing": lambda p: with_usage(p, routing=replace(p.usage.routing, order=p.usage.routing.order[:, ::-1].copy())),
     "ranges of the routing": other_ranges,
     "errors": other_errors,
     "prices": lambda p: with_usage(p, costs=CostItems.plain([1, 2.5, 0.5, 3.01])),
@@ -266,16 +262,12 @@ def stages_with(k: int, **changes: Any) -> Callable[[SharedPrices], SharedPrices
     return change
 
 
-def nothing_scored(stage: FixingStage) -> np.ndarray:
-    return np.full_like(stage.score, np.nan)
-
-
 def first(value: float) -> Callable[[FixingStage], np.ndarray]:
     return lambda stage: np.concatenate([np.array([value], dtype=np.float32), stage.score[1:]])
 
 
 SHARED: dict[str, tuple[Callable[[SharedPrices], SharedPrices], str]] = {
-    "scores nan": (stages_with(0, score=nothing_scored), "no finite score"),
+    "scores nan": (stages_with(0, score=lambda s: np.full_like(s.score, np.nan)), "no finite score"),
     "a score nan": (stages_with(0, score=first(math.nan)), "no finite score"),
     "a score inf": (stages_with(0, score=first(math.inf)), "no finite score"),
     "a score -inf": (stages_with(0, score=first(-math.inf)), "no finite score"),
@@ -358,10 +350,6 @@ def test_tampered_scores_are_refuted(what: str) -> None:
 def riders() -> PruningProblem:
     """A split without gain, alone in its tree, whose item the other tree pays anyway: only largest optima keep it."""
     return problem_of([Node(4, 0, 0.5, Node(1), Node(1)), Node(2, 0, 0.5, Node(1), Node(1))], [1], np.zeros((2, 1)))
-
-
-def golden_path(ties: str = "smallest") -> PruningPath:
-    return pruning_path(two_trees(), ties=ties)  # type: ignore[arg-type]
 
 
 def with_level(path: PruningPath, h: int, level: int) -> PruningPath:
@@ -474,7 +462,7 @@ def child(path: PruningPath) -> int:
 def test_a_tampered_path_is_refuted(what: str, ties: str) -> None:
     """A path with anything changed is refuted, on the papers' trees and on a forest with weights, for the right reason."""
     change, reason = PATHS[what]
-    for path in (golden_path(ties), pruning_path(forest(), ties=ties)):  # type: ignore[arg-type]
+    for path in (pruning_path(problem, ties=ties) for problem in (two_trees(), forest())):  # type: ignore[arg-type]
         verdict = check_path(change(path))
         assert verdict.holds is False, verdict
         assert re.search(reason, str(verdict.certificate)), verdict.certificate

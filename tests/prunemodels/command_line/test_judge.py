@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -187,7 +186,8 @@ def test_two_models_are_compared_on_the_same_rows(house: House, capsys: pytest.C
     assert (change["broken"], change["mended"]) == (worse, better)
     assert change["increase"]["mean"] == pytest.approx(a.mean() - b.mean())
     assert seen["sign_test"] == pytest.approx(stats.binomtest(better, worse + better).pvalue)
-    paid = pm.problem_from_forest(forest, X, costs=pd.read_csv("prices.csv")).usage.row_costs(seen_splits(forest, X))
+    problem = pm.problem_from_forest(forest, X, costs=pd.read_csv("prices.csv"))
+    paid = problem.usage.row_costs(problem.ensemble.is_split)
     saved = paid - cascade.prediction_cost(X[["mean_radius", "mean_texture", "mean_smoothness"]])
     assert change["saving"]["mean"] == pytest.approx(saved.mean())
     t = stats.t.ppf(0.975, len(y) - 1) * saved.std(ddof=1) / np.sqrt(len(y))
@@ -200,11 +200,6 @@ def test_two_models_are_compared_on_the_same_rows(house: House, capsys: pytest.C
     assert "before" not in text
     assert main([*f"evaluate forest.skops {rows} --against forest.skops".split()]) == 2
     assert "--against names the file of FOREST" in capsys.readouterr().err
-
-
-def seen_splits(forest: Any, X: pd.DataFrame) -> Any:
-    """All splits of a forest."""
-    return pm.problem_from_forest(forest, X, costs=1).ensemble.is_split
 
 
 @pytest.mark.parametrize("file", ["forest.skops", "cascade.skops"])

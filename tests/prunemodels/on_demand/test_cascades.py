@@ -86,18 +86,14 @@ def test_it_is_the_cascade_on_full_data(kind: Kind) -> None:
         assert np.array_equal(result.predictions, cascade.predict(known.X))
         assert np.array_equal(result.stage, cascade.stop_stages(known.X))
         np.testing.assert_allclose(result.cost, cascade.prediction_cost(known.X), rtol=1e-12, atol=1e-12)
-        assert result.mean_cost == pytest.approx(pm.evaluate(cascade, known.X, known.y).cost - _unused(cascade, result))
+        unused = float(cascade.stages_.once[cascade.policy_.last_stage]) - float(result.once_cost)  # paid once, used by no row
+        assert result.mean_cost == pytest.approx(pm.evaluate(cascade, known.X, known.y).cost - unused)
         assert result.finished.all()
         if result.probabilities is not None:
             np.testing.assert_allclose(result.probabilities, cascade.predict_proba(known.X), rtol=1e-12)
             assert np.array_equal(predictor.classes_, cascade.classes_)
         most = max(most, np.unique(result.stage).size)
     assert most > 1
-
-
-def _unused(cascade: Cascade, result: Any) -> float:
-    """Items paid once that the stages up to the last need, and that no row came to."""
-    return float(cascade.stages_.once[cascade.policy_.last_stage]) - float(result.once_cost)
 
 
 @pytest.mark.slow

@@ -52,11 +52,6 @@ def grove() -> PruningProblem:
     return pm.problem_from_forest(RandomForestClassifier(150, random_state=0).fit(X, Y), X[:2], costs=1)
 
 
-def real_tree() -> PruningProblem:
-    """A tree of depth 3 and many examples."""
-    return pm.problem_from_forest(RandomForestClassifier(2, max_depth=3, random_state=0).fit(X[:300], Y[:300]), X[300:], costs=1)
-
-
 def certificate(**changes: Any) -> NetworkMatrix:
     """Of the papers' program."""
     network = formulation_network(PAPERS, PROGRAM)
@@ -102,7 +97,10 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: plot_history(RUN | {"gap": RUN["gap"][:2]}), r"history\['gap'\] has shape \(2,\); .* each of 3"),
     (lambda: plot_cut(crowd(), 1), r"the picture would have \d+ splits and purchases, at most 40 can be read"),
     (lambda: closure_graph(PAPERS, -1), "lam is -1, negative"),
-    (lambda: draw_network(tree_network(real_tree(), 0, expanded=True)), "the picture would have .* arcs, at most 60 can be read"),
+    (
+        lambda: draw_network(tree_network(path().problem, 0, expanded=True)),
+        "the picture would have .* arcs, at most 60 can be read",
+    ),
     (lambda: draw_network(NETWORK, path=[1, 7]), "path has arc 7; give arcs of the network, 0 to 6"),
     (lambda: draw_network(NETWORK, path=[-1]), "path has arc -1"),
     (lambda: draw_network(NETWORK, path=[]), r"path has shape \(0,\)"),

@@ -174,14 +174,9 @@ def test_every_tree_is_at_its_smallest_optimum(seed: int, rounded: bool) -> None
             assert np.array_equal(path[k].kept[problem.ensemble.nodes_of(t)], smallest)
 
 
-def by_depth(problem: PruningProblem) -> PruningSequence:
-    """Early stopping by a made-up impurity, the deeper the less."""
-    return early_stopping_path(problem, criterion=1 / (1 + problem.ensemble.depth))
-
-
 PATHS: dict[str, Callable[[PruningProblem], PruningSequence]] = {
     "cost complexity": cost_complexity_path,
-    "early stopping": by_depth,
+    "early stopping": lambda problem: early_stopping_path(problem, criterion=1 / (1 + problem.ensemble.depth)),
     "greedy, by feature": greedy_feature_path,
     "greedy, by item": lambda problem: greedy_feature_path(problem, by="item"),
     "individual": individual_path,

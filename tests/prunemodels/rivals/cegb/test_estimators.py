@@ -53,14 +53,10 @@ def test_training_costs_are_not_what_is_paid(engine: Any) -> None:
     model = CEGBRegressor(real, training_costs=1, engine=engine, **QUICK).fit(XR, YR)
     by_one = CEGBRegressor(1, engine=engine, **QUICK).fit(XR, YR)
     np.testing.assert_array_equal(model.predict(XR), by_one.predict(XR))
-    np.testing.assert_allclose(model.prediction_cost(XR) - by_one.prediction_cost(XR), 4 * pays_for(by_one, 0))
+    uses_first = example_costs(by_one.forest_.ensemble, XR, [1.0, 0, 0, 0, 0, 0])
+    np.testing.assert_allclose(model.prediction_cost(XR) - by_one.prediction_cost(XR), 4 * uses_first)
     aware = CEGBRegressor(real, engine=engine, **{**QUICK, "lam": 0.05}).fit(XR, YR)
     assert aware.prediction_cost(XR).mean() < model.prediction_cost(XR).mean()
-
-
-def pays_for(model: CEGBRegressor, feature: int) -> Any:
-    """Which rows use a feature: what they pay if it alone has a price."""
-    return example_costs(model.forest_.ensemble, XR, [float(f == feature) for f in range(6)])
 
 
 def test_items_paid_once_are_in_the_mean_alone() -> None:

@@ -209,7 +209,7 @@ def test_a_machine_may_be_gone() -> None:
             undisturbed = sharded_price_sharing(sharded, lam, small_core=0)
             assert_as_whole(problem, undisturbed, lam, small_core=0)
             calls, old = workers.asked, workers.processes[0]
-            where = {m: _raylet(m) for m in machines}
+            where = {m: int(m.all_processes["raylet"][0].process.pid) for m in machines}
             its = next(m for m in machines if old in descendants(where[m]))
 
             def switch_off() -> None:
@@ -230,10 +230,6 @@ def test_a_machine_may_be_gone() -> None:
         # Ray would look for this cluster ever after
         Path(get_ray_address_file(None)).unlink(missing_ok=True)
     assert_gone(started | {old})
-
-
-def _raylet(machine: Any) -> int:
-    return int(machine.all_processes["raylet"][0].process.pid)
 
 
 ON_RAY = """
