@@ -57,6 +57,7 @@ KEPT = ("solver", "status", "stopped", "usable", "seconds", "peak_memory_mb", "r
 """Columns of an answer that are kept, beside those of the instance; `nonzeros` of IP3 where the study has linear programs."""
 
 
+TOLD = ["size", "usage_arcs", "solver", "status", "seconds", "peak_memory_mb", "note"]  # of each answer while a study runs
 LEAST_POINTS = 3  # a line through fewer points says nothing
 
 
@@ -276,7 +277,7 @@ def study(
             break
         lam = half_cost(problem) if common is None else common
         growth = Growth(answers(problem, size, lam, able, limit, isolate), what.by, limit, machine())
-        _tell(growth.table)
+        print(growth.table[TOLD].to_string(index=False, header=False), file=sys.stderr, flush=True)
         if what.programs:
             growth.table["nonzeros"] = model_size(problem, "IP3").nonzeros
         if keep is not None:
@@ -286,11 +287,6 @@ def study(
     if found is None:
         raise SystemExit(f"nothing to measure: {', '.join(remaining)} would hold more than {MOST_ARCS:,} usage arcs")
     return found
-
-
-def _tell(rows: pd.DataFrame) -> None:
-    columns = ["size", "usage_arcs", "solver", "status", "seconds", "peak_memory_mb", "note"]
-    print(rows[columns].to_string(index=False, header=False), file=sys.stderr, flush=True)
 
 
 def kept(file: Path, growth: Growth) -> None:

@@ -32,7 +32,8 @@ def _block(n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.int8]]:
     first, second = (_decay(top, 173.0, 80.4, 4.7, rng) for top in tops)  # W, b
     lepton, neutrino = _decay(first[0], 80.4, 0.0, 0.0, rng)
     jets = [*_decay(second[0], 80.4, 0.0, 0.0, rng), first[1], second[1]]
-    seen = [_blurred(p, s, rng) for p, s in [(lepton, 0.02), (neutrino, 0.25), *((j, 0.12) for j in jets)]]
+    errors = [(lepton, 0.02), (neutrino, 0.25), *((j, 0.12) for j in jets)]  # relative, of what a detector measures
+    seen = [p * np.exp(rng.normal(0.0, share, n))[:, None] for p, share in errors]
     order = np.argsort([-np.hypot(j[:, 1], j[:, 2]) for j in seen[2:]], axis=0)
     stacked, is_b = np.stack(seen[2:]), np.array([0, 0, 1, 1])
     ranked = [np.take_along_axis(stacked, order[k][None, :, None], axis=0)[0] for k in range(4)]
@@ -89,11 +90,6 @@ def _from_rest(v: Floats, frame: Floats) -> Floats:
 
 def _mass(v: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(v[:, 0] ** 2 - (v[:, 1:] ** 2).sum(axis=1), 0.0)))
-
-
-def _blurred(v: Floats, share: float, rng: np.random.Generator) -> Floats:
-    """The momentum as a detector measures it, with a relative error of this standard deviation."""
-    return v * np.exp(rng.normal(0.0, share, len(v)))[:, None]
 
 
 def _polar(v: Floats) -> tuple[Floats, Floats, Floats]:

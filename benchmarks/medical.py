@@ -17,8 +17,7 @@ A budget is *chosen* without the test part: the smallest whose error in cross va
 unpruned forest's there plus one standard error, sqrt(p (1 - p) / n).                                                         (1)
 
 Means and standard deviations are over repeats: random splits with 70 % to train; of ann_thyroid, which comes with a split, seeds
-of the forest. *Enough* is what is paid at the smallest budget whose mean test error is at most the unpruned forest's plus one
-standard error of a rate on all patients that were ever tested. It uses the test error, in the same way for all optimisers.
+of the forest.
 """
 
 from __future__ import annotations

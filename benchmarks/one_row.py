@@ -36,13 +36,8 @@ def tables(name: str) -> Iterator[tuple[str, Any, Any]]:
     yield f"{name}, array", X.to_numpy(), y
     yield f"{name}, table", X, y
     if name == "breast_cancer":
-        yield "words, table", with_words(X.iloc[:, :12]), y
-
-
-def with_words(X: pd.DataFrame) -> pd.DataFrame:
-    """The table with two columns of words."""
-    size = np.where(X.iloc[:, 0] > 14, "big", "small")
-    return X.assign(size=size, texture=pd.cut(X.iloc[:, 1], 4, labels=list("abcd")).astype(object))
+        size, texture = np.where(X.iloc[:, 0] > 14, "big", "small"), pd.cut(X.iloc[:, 1], 4, labels=list("abcd")).astype(object)
+        yield "words, table", X.iloc[:, :12].assign(size=size, texture=texture), y
 
 
 def milliseconds(predict: Callable[[Any], Any], parts: list[Any]) -> float:

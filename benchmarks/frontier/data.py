@@ -90,10 +90,6 @@ def _unit(data: Dataset) -> CostItems:
     return CostItems.plain([1] * data.X.shape[1], list(data.X.columns))
 
 
-def _turney(data: Dataset) -> CostItems:
-    return items_from_table(load_medical(data.name).costs, list(data.X.columns))
-
-
 def _california() -> Dataset:
     """The quartile of the median house value in a district."""
     table = pd.read_csv(packaged_file("california_housing"))
@@ -114,7 +110,8 @@ def _big(name: str, file: str) -> Source:
 
 
 def _small(name: str, *, file: str | None = None, task: Task = "classification") -> Source:
-    return Source(task, file, partial(dataset, name), _turney if name in PRICES else _unit, True)
+    turney = lambda data: items_from_table(load_medical(name).costs, list(data.X.columns))  # noqa: E731
+    return Source(task, file, partial(dataset, name), turney if name in PRICES else _unit, True)
 
 
 SOURCES: dict[str, Source] = {

@@ -277,19 +277,14 @@ def _lambdas(instance: Enumerated, rng: np.random.Generator) -> list[float | Fra
 
 
 def _budgets(instance: Enumerated, rng: np.random.Generator) -> list[float | Fraction]:
-    """A pruning's cost exactly and as floats around it, and a share of the dearest."""
-    cost = instance.cost[_worth_its_cost(instance, instance.cost, rng)]
+    """The cost of a pruning that errs less than every cheaper one, exactly and as a float beside it; a share of the dearest."""
+    worth: list[int] = []
+    for k in sorted(range(len(instance.cost)), key=lambda k: (instance.cost[k], instance.error[k])):
+        if not worth or instance.error[k] < instance.error[worth[-1]]:
+            worth.append(k)
+    cost = instance.cost[worth[int(rng.integers(len(worth)))]]
     near = math.nextafter(float(cost), float(rng.choice([0.0, math.inf])))
     return [cost, max(0.0, near), float(max(instance.cost)) * float(rng.random())]
-
-
-def _worth_its_cost(instance: Enumerated, cost: list[Fraction], rng: np.random.Generator) -> int:
-    """A pruning that errs less than every cheaper one, by a given cost: at its cost a budget just allows it."""
-    found: list[int] = []
-    for k in sorted(range(len(cost)), key=lambda k: (cost[k], instance.error[k])):
-        if not found or instance.error[k] < instance.error[found[-1]]:
-            found.append(k)
-    return found[int(rng.integers(len(found)))]
 
 
 def sentences(*wrong: tuple[object, str]) -> Iterator[str]:

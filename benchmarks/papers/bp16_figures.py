@@ -70,10 +70,6 @@ FORESTS: Mapping[str, Mapping[str, Mapping[str, Value]]] = {
 """Of each experiment: the forests, by what they change of the protocol."""
 
 
-def forests_grid(name: str, methods: Sequence[str], _: bool) -> Iterable[Method]:
-    return ((f"{method} ({label})", change) for label, change in FORESTS[name].items() for method in methods)
-
-
 def lost_by_prices(_: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]:
     """Error that the prices add to each pruning, at equal budgets."""
     found = []
@@ -122,7 +118,8 @@ BOTH = ("miniboone", "covtype_two")
 
 def _of_forests(name: str, claims: Callable[..., Sequence[Comparison]], methods: Sequence[str], **fields: Any) -> Experiment:
     changed = SHARED | {"full_repeats": 5, "data": BOTH} | fields
-    return curve_experiment(claims, partial(forests_grid, name, methods), name=name, **changed)
+    grid = [(f"{method} ({label})", change) for label, change in FORESTS[name].items() for method in methods]
+    return curve_experiment(claims, lambda _: grid, name=name, **changed)
 
 
 EXPERIMENTS = (

@@ -130,11 +130,6 @@ def _cegb(problem: Problem, leaves: int) -> dict[str, Any]:
     return {"training_costs": problem.alone, "n_jobs": 1, **own}
 
 
-def _greedy_miser(problem: Problem, depth: int) -> dict[str, Any]:
-    """GreedyMiser (Xu and others 2012): boosted trees that pay for each feature once."""
-    return {"max_depth": depth, "min_samples_leaf": least_in_leaf(problem)}
-
-
 def _catboost(problem: Problem, depth: int, price: float, rounds: int) -> list[Candidate]:
     """One model of CatBoost, stopped early: each feature is charged when a tree first uses it."""
     from catboost import CatBoostClassifier, CatBoostRegressor
@@ -200,7 +195,12 @@ CEGB = Priced(
 )
 
 GREEDY_MISER = Priced(
-    partial(_staged, (GreedyMiserClassifier, GreedyMiserRegressor), "depth", _greedy_miser),
+    partial(  # Xu and others 2012: boosted trees that pay for each feature once
+        _staged,
+        (GreedyMiserClassifier, GreedyMiserRegressor),
+        "depth",
+        lambda problem, depth: {"max_depth": depth, "min_samples_leaf": least_in_leaf(problem)},
+    ),
     "depth",
     "lam",
     per_decade=2,
