@@ -91,10 +91,6 @@ class Routing:
             leaves[t, self.order[t]] = np.repeat(nodes, self.stop[nodes] - self.start[nodes])
         return leaves
 
-    def reached(self, tree_of: NDArray[np.int32]) -> Reached:
-        """The same with the tree of each node."""
-        return Reached(tree_of, self.order, self.start, self.stop)
-
     def counts(self) -> NDArray[np.int64]:
         """Number of rows that reach each node, shape (n,)."""
         return self.stop.astype(np.int64) - self.start

@@ -32,7 +32,17 @@ from formulations.compiled import njit
 from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.cost_sample import check_most, check_size, check_weights, evaluation_prices
 from formulations.instance.ensemble import Ensemble, Forest
-from formulations.instance.routing import Amount, Routing, RowBlocks, features_of, n_examples, route, row_blocks, row_order
+from formulations.instance.routing import (
+    Amount,
+    Reached,
+    Routing,
+    RowBlocks,
+    features_of,
+    n_examples,
+    route,
+    row_blocks,
+    row_order,
+)
 from formulations.instance.usage_arcs import Charges, Level, UsageArcs, charges_of, count_arcs, raise_levels, usage_arcs
 from formulations.memory import scratch_array
 
@@ -101,6 +111,11 @@ class ForestUsage:
         """The internal nodes, ascending."""
         return np.flatnonzero(self.ensemble.is_split).astype(np.int32)
 
+    @property
+    def reached(self) -> Reached:
+        """Which rows reach each node, for compiled code."""
+        return Reached(self.ensemble.tree_of, self.routing.order, self.routing.start, self.routing.stop)
+
     @cached_property
     def arcs_per_node(self) -> NDArray[np.int64]:
         """Usage arcs of each node, shape (n,)."""
@@ -132,7 +147,7 @@ class ForestUsage:
     def arcs(self, nodes: NDArray[np.int32] | None = None) -> UsageArcs:
         """Usage arcs of the given splits (default: all), in canonical order."""
         nodes = self.splits if nodes is None else nodes
-        return usage_arcs(self.charges, self.routing, self.ensemble.tree_of, self.costs.paid_once, nodes)
+        return usage_arcs(self.charges, self.reached, self.costs.paid_once, nodes)
 
     def highest_user(self, nodes: NDArray[np.int32], level: NDArray[Level]) -> NDArray[Level]:
         """The highest level of the given splits that need a purchase, -1 where none does; numbered as in `UsageArcs`.
@@ -141,7 +156,7 @@ class ForestUsage:
         """
         highest = scratch_array(self.n_purchases, level.dtype, self.routing.scratch)
         highest[:] = -1
-        raise_levels(nodes, level, self.charges, self.costs.paid_once, self.routing.reached(self.ensemble.tree_of), highest)
+        raise_levels(nodes, level, self.charges, self.costs.paid_once, self.reached, highest)
         return highest
 
     def paid_by(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -149,7 +164,7 @@ class ForestUsage:
         paid = scratch_array(self.n_purchases, np.int8, self.routing.scratch)
         paid[:] = 0
         nodes, level = np.flatnonzero(kept).astype(np.int32), kept.astype(np.int8)
-        raise_levels(nodes, level, self.charges, self.costs.paid_once, self.routing.reached(self.ensemble.tree_of), paid)
+        raise_levels(nodes, level, self.charges, self.costs.paid_once, self.reached, paid)
         return paid.view(np.bool_)  # in its place: there may be billions
 
     def payers(self, paid: NDArray[np.bool_], weight: NDArray[Amount]) -> NDArray[Amount]:

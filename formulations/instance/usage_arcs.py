@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Forest
-from formulations.instance.routing import Routing
+from formulations.instance.routing import Reached, Routing
 
 Level = TypeVar("Level", np.int8, np.int32)
 
@@ -71,22 +71,16 @@ def count_arcs(charges: Charges, routing: Routing, paid_once: NDArray[np.bool_])
     per_row = np.concatenate([[0], np.cumsum(~paid_once[charges.item])])
     once = np.concatenate([[0], np.cumsum(paid_once[charges.item])])
     ends, starts = charges.start[1:], charges.start[:-1]
-    arcs: NDArray[np.int64] = routing.counts() * (per_row[ends] - per_row[starts]) + once[ends] - once[starts]
+    arcs: NDArray[np.int64] = (routing.stop - routing.start) * (per_row[ends] - per_row[starts]) + once[ends] - once[starts]
     return arcs
 
 
-def usage_arcs(
-    charges: Charges,
-    routing: Routing,
-    tree_of: NDArray[np.int32],
-    paid_once: NDArray[np.bool_],
-    nodes: NDArray[np.int32],
-) -> UsageArcs:
+def usage_arcs(charges: Charges, reached: Reached, paid_once: NDArray[np.bool_], nodes: NDArray[np.int32]) -> UsageArcs:
     """The usage arcs of the given nodes, in canonical order."""
-    total = _count(nodes, charges, paid_once, routing.start, routing.stop)
+    total = _count(nodes, charges, paid_once, reached.start, reached.stop)
     tail = np.empty(total, dtype=np.int32)
     head = np.empty(total, dtype=np.int32)
-    _expand(nodes, charges, paid_once, routing.reached(tree_of), tail, head)
+    _expand(nodes, charges, paid_once, reached, tail, head)
     return UsageArcs(tail, head)
 
 

@@ -217,7 +217,7 @@ def naive_columns(problem: PruningProblem, *, merge: bool = False) -> PurchaseCo
     met, user = items_above(problem)
     once = problem.costs.paid_once
     below = np.flatnonzero(problem.ensemble.parent >= 0).astype(np.int32)
-    arcs = usage_arcs(met, problem.usage.routing, problem.ensemble.tree_of, once, below)
+    arcs = usage_arcs(met, problem.usage.reached, once, below)
     of_node = np.repeat(np.arange(problem.ensemble.n_nodes), np.diff(met.start))
     times = np.where(once[met.item], 1, problem.usage.routing.counts()[of_node])
     return _columns(problem, arcs, np.repeat(user, times), merge=merge)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import Routing
+from formulations.instance.routing import Reached, Routing
 from formulations.instance.usage import Usage
 
 KINDS = ("zero_one", "misclassification_costs", "squared_error", "absolute_error", "poisson")
@@ -70,7 +70,7 @@ def walk_losses(
     kind = KINDS.index(ensemble.loss.name)
     costs = ensemble.loss.matrix if ensemble.loss.costs else np.zeros((1, 1))
     how = (kind, costs)
-    reached = routing.reached(ensemble.tree_of)
+    reached = Reached(ensemble.tree_of, routing.order, routing.start, routing.stop)
     compared, loss = np.empty((2, routing.n_rows))
     ballot = Ballot(value, np.empty_like(routing.order), np.empty((routing.n_rows, value.shape[1])))
     _settle(reference, end, ensemble.parent, reached, ballot.leaf)
@@ -106,8 +106,7 @@ def walk_costs(
     by_row, for_all = bought_until[: n * price.size], bought_until[n * price.size :]
     purchases = by_falling_end(np.flatnonzero(by_row > 0), by_row)
     evaluated = by_falling_end(np.flatnonzero(usage.split_price > 0), end)
-    reached = usage.routing.reached(usage.ensemble.tree_of)
-    _walk_costs(purchases, by_row, price, evaluated, end, usage.split_price, reached, weights, np.zeros(n), sums)
+    _walk_costs(purchases, by_row, price, evaluated, end, usage.split_price, usage.reached, weights, np.zeros(n), sums)
     return for_all
 
 

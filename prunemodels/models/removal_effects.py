@@ -68,8 +68,7 @@ class RemovalEffects:
         common = np.empty((routing.n_rows, self._on_way.shape[1]), dtype=np.uint64)
         bill = ints.price, ints.weight, self.usage.costs.paid_once
         users_of = self._users_start, self._users
-        reached = routing.reached(ensemble.tree_of)
-        _add_purchases(items, users_of, kept, self._on_way, reached, bill, common, self._saved_by_item)
+        _add_purchases(items, users_of, kept, self._on_way, self.usage.reached, bill, common, self._saved_by_item)
         return rise, saved + self._saved_by_item.sum(axis=0), users
 
     def without(self, kept: NDArray[np.bool_], unit: int) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +42,28 @@ class ClosureProblem:
 
 
 @dataclass(frozen=True, eq=False)
+class Subproblem:
+    """k splits, parents before children, and j purchases, each with a user; all numbered from 0."""
+
+    nodes: NDArray[np.int32]  # int32, shape (k,): the splits' numbers in the forest
+    parent: NDArray[np.int32]  # int32, shape (k,): places of the parents among the splits, -1 where they are not among them
+    # tail, head: int32: usage arcs, split -> purchase; every purchase's arcs in the order of their tails.
+    tail: NDArray[np.int32]
+    head: NDArray[np.int32]
+    purchases: NDArray[Any]  # int32 or int64, shape (j,): the purchases' numbers in the whole instance
+
+    def closure_problem(self, profit: NDArray[np.int64], price: NDArray[np.int64]) -> ClosureProblem:
+        """(1) with profits of the splits, shape (k,), and prices of the purchases, shape (j,)."""
+        return ClosureProblem(profit, self.parent, self.tail, self.head, price)
+
+    def used(self, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which purchases some splits need; bool, shape (j,)."""
+        mark = np.zeros(self.purchases.size, dtype=bool)
+        mark[self.head[keep[self.tail]]] = True
+        return mark
+
+
+@dataclass(frozen=True, eq=False)
 class Closure:
     """A best closure, its value by (1), and the flow that proves it."""
 
@@ -50,6 +72,38 @@ class Closure:
     n_arcs: int  # arcs of the network that was solved
     # call it for the flow on each usage arc, int64; it reads the solved network, which lives as long as this does.
     duals: Callable[[], NDArray[np.int64]]
+
+
+def subproblem(
+    parent: NDArray[np.int32],
+    nodes: NDArray[np.int32],
+    tail: NDArray[np.int32],
+    head: NDArray[Any],
+    n_purchases: int | None,
+) -> Subproblem:
+    """Some splits of a forest with some of their usage arcs, numbered from 0.
+
+    Parameters
+    ----------
+    parent
+        int32, shape (n,): of all nodes.
+    nodes
+        int32, shape (k,): the splits, ascending.
+    tail, head
+        usage arcs of these splits, grouped by tail in ascending order, in the numbers of the whole instance.
+    n_purchases
+        of the whole instance: purchases are numbered with a table of that length, in the order in which they occur. None: they
+        are numbered by sorting, in ascending order, which takes longer but no more memory than the arcs.
+    """
+    if n_purchases is None:
+        purchases, inverse = np.unique(head, return_inverse=True)
+        place = inverse.astype(np.int32)
+    else:
+        purchases, place = compact(head, n_purchases)
+    table = np.full(parent.size, -1, dtype=np.int32)
+    table[nodes] = np.arange(nodes.size, dtype=np.int32)
+    above = parent[nodes]
+    return Subproblem(nodes, np.where(above >= 0, table[above], np.int32(-1)), table[tail], place, purchases)
 
 
 def best_closure(problem: ClosureProblem, *, ties: Ties = "smallest") -> Closure:
@@ -230,16 +284,6 @@ def compact(ids: NDArray[np.int32], n_ids: int) -> tuple[NDArray[np.int32], NDAr
     place, occurring = np.empty(ids.size, dtype=np.int32), np.empty(ids.size, dtype=np.int32)
     count = _number(ids, table, place, occurring)
     return occurring[:count].copy(), place
-
-
-def local_forest(
-    parent: NDArray[np.int32], nodes: NDArray[np.int32], tail: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Parents of some nodes, -1 where the parent is none of them, and tails of their arcs, as places among the nodes."""
-    table = np.full(parent.size, -1, dtype=np.int32)
-    table[nodes] = np.arange(nodes.size, dtype=np.int32)
-    above = parent[nodes]
-    return np.where(above >= 0, table[above], np.int32(-1)), table[tail]
 
 
 @njit(cache=True, nogil=True)

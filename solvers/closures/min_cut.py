@@ -35,9 +35,8 @@ from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage_arcs import split_duals, starts_by_tail
 from formulations.programs.linear_program import PurchaseColumns
-from solvers.closures.cut import Ties, merged_cut
+from solvers.closures.cut import Ties, merged_cut, subproblem
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
-from solvers.closures.subproblem import subproblem
 from solvers.closures.tree_pass import best_tree_closures, free_of_charge, without_prices
 
 

@@ -3,8 +3,8 @@
     maximise  sum_h profit_h y_h - sum_j price_j w_j        y_h <= y_parent(h),   y_u <= w_j for every usage arc (u, j)     (1)
 
 All engines that cut come to such a problem by the same steps: choose splits, take their usage arcs, leave out those to purchases
-that are free or paid, and number what remains from 0. `subproblem` does the last step. The profits and prices are those of an
-`IntegerObjective`, or of any lambda = p / q: with integer gains, evaluation prices and prices
+that are free or paid, and number what remains from 0. `solvers.closures.cut` does the last step. The profits and prices are
+those of an `IntegerObjective`, or of any lambda = p / q: with integer gains, evaluation prices and prices
 
     profit_h = q gain_h - p evaluation_h          price_j becomes p price_j                                                (2)
 
@@ -25,30 +25,8 @@ from numpy.typing import NDArray
 
 from formulations.instance.problem import Core
 from formulations.instance.usage_arcs import merge_purchases
-from solvers.closures.cut import ClosureProblem, check_products, compact, local_forest
+from solvers.closures.cut import ClosureProblem, Subproblem, check_products, compact, subproblem
 from solvers.closures.integer_objective import IntegerPrices
-
-
-@dataclass(frozen=True, eq=False)
-class Subproblem:
-    """k splits, parents before children, and j purchases, each with a user; all numbered from 0."""
-
-    nodes: NDArray[np.int32]  # int32, shape (k,): the splits' numbers in the forest
-    parent: NDArray[np.int32]  # int32, shape (k,): places of the parents among the splits, -1 where they are not among them
-    # tail, head: int32: usage arcs, split -> purchase; every purchase's arcs in the order of their tails.
-    tail: NDArray[np.int32]
-    head: NDArray[np.int32]
-    purchases: NDArray[Any]  # int32 or int64, shape (j,): the purchases' numbers in the whole instance
-
-    def closure_problem(self, profit: NDArray[np.int64], price: NDArray[np.int64]) -> ClosureProblem:
-        """(1) with profits of the splits, shape (k,), and prices of the purchases, shape (j,)."""
-        return ClosureProblem(profit, self.parent, self.tail, self.head, price)
-
-    def used(self, keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which purchases some splits need; bool, shape (j,)."""
-        mark = np.zeros(self.purchases.size, dtype=bool)
-        mark[self.head[keep[self.tail]]] = True
-        return mark
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,36 +101,6 @@ class ParametricSubproblem(Subproblem):
         place[groups] = np.arange(groups.size, dtype=np.int32)
         fewer = replace(self, tail=self.tail[merged.arc], head=head, purchases=self.purchases[groups], price=merged.price[groups])
         return fewer, place[merged.representative], merged.arc
-
-
-def subproblem(
-    parent: NDArray[np.int32],
-    nodes: NDArray[np.int32],
-    tail: NDArray[np.int32],
-    head: NDArray[Any],
-    n_purchases: int | None,
-) -> Subproblem:
-    """Some splits of a forest with some of their usage arcs, numbered from 0.
-
-    Parameters
-    ----------
-    parent
-        int32, shape (n,): of all nodes.
-    nodes
-        int32, shape (k,): the splits, ascending.
-    tail, head
-        usage arcs of these splits, grouped by tail in ascending order, in the numbers of the whole instance.
-    n_purchases
-        of the whole instance: purchases are numbered with a table of that length, in the order in which they occur. None: they
-        are numbered by sorting, in ascending order, which takes longer but no more memory than the arcs.
-    """
-    if n_purchases is None:
-        purchases, inverse = np.unique(head, return_inverse=True)
-        place = inverse.astype(np.int32)
-    else:
-        purchases, place = compact(head, n_purchases)
-    local_parent, local_tail = local_forest(parent, nodes, tail)
-    return Subproblem(nodes, local_parent, local_tail, place, purchases)
 
 
 def parametric_subproblem(problem: Core, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None = None) -> ParametricSubproblem:

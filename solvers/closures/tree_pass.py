@@ -99,7 +99,8 @@ def free_of_charge(problem: Core, ties: Ties) -> NDArray[np.bool_]:
     """The best closure among splits whose price is 0: the optimum for lambda beyond every breakpoint."""
     has_price = problem.numbers.evaluation > 0
     charged = np.repeat(np.arange(problem.ensemble.n_nodes), np.diff(problem.usage.charges.start))
-    reached = problem.costs.paid_once[problem.usage.charges.item] | (problem.usage.routing.counts()[charged] > 0)
+    routing = problem.usage.routing
+    reached = problem.costs.paid_once[problem.usage.charges.item] | (routing.stop > routing.start)[charged]
     has_price[charged[reached]] = True
     allowed = problem.ensemble.is_split & ~has_price
     return best_tree_closures(problem.ensemble.parent, problem.numbers.gain, allowed, ties)[0]

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from formulations.instance.routing import Reached
 from formulations.instance.usage_arcs import starts_by_tail
-from solvers.closures.cut import Closure, ClosureProblem, Ties, merged_cut
+from solvers.closures.cut import Closure, ClosureProblem, Ties, merged_cut, subproblem
 from solvers.closures.preflow import preflow_closure, shared_flow
-from solvers.closures.subproblem import subproblem
 from solvers.price_sharing.merged_usage import (
     BlockClasses,
     MergedUsage,
@@ -150,8 +149,7 @@ def flow_on_arcs(
     """The flow on every usage arc of the open splits in canonical order, from that on the arcs of `merged_problem`."""
     usage, prices, everything = remaining.blocked_usage, remaining.prices, remaining.objective.usage
     keys, found = keys_of(usage.item.size), BlockClasses.of(usage)
-    reached = everything.routing.reached(everything.ensemble.tree_of)
-    rows = UsageRows(reached, first_arcs(everything, remaining.nodes))
+    rows = UsageRows(everything.reached, first_arcs(everything, remaining.nodes))
     ends = starts_by_tail(tail, remaining.nodes.size)
     of_classes = ClassFlow(head, flow, ends[:-1].copy(), ends[1:])
     class_of, unpaid = np.empty(everything.n_rows, dtype=np.int64), np.empty(everything.n_rows, dtype=np.int64)

@@ -53,9 +53,8 @@ from solvers.closures.cut import best_closure, cut_seconds
 from solvers.closures.subproblem import OpenPart, open_part
 from solvers.price_sharing.params import SharingParams
 from solvers.within.by_path import relaxed_optimum, rounded, row_within
-from solvers.within.core import KnapsackCore
+from solvers.within.core import Effort, KnapsackCore
 from solvers.within.edge import filled, kept_by_items
-from solvers.within.params import Effort
 from solvers.within.windows import BestPruning, Scale
 
 

@@ -33,11 +33,15 @@ nor the fact that a room is exceeded, because Y need not pay for `inner`.
 
 Where there are several limits, costs are those of (1), and (3) looks at every limit, (4) at
 what is free of all of them.
+
+A search spends seconds, or work, so that the same call gives the same answer under any load. A cut's work is what the formula of
+`solvers.closures.cut` says of its size, which is about its seconds on the machine of that formula. The clock is not asked.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
@@ -46,13 +50,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from formulations.answers.solution import StopReason
 from formulations.instance.numbers import INT64_SAFE
 from formulations.programs.limit_rows import LimitRows
-from solvers.closures.cut import ClosureProblem
+from solvers.closures.cut import ClosureProblem, cut_seconds
 from solvers.closures.integer_objective import PRICE_MARGIN, TOTAL_BITS, exponent_of, ldexp
 from solvers.closures.subproblem import ParametricSubproblem
 from solvers.closures.tree_pass import best_tree_closures, chain_sums
-from solvers.within.params import DEFAULTS
+from solvers.within.params import DEFAULTS, WithinParams
 
 Rates = tuple[Fraction, ...]
 """A multiplier for each of R rows."""
@@ -99,12 +104,12 @@ class RowUses:
         """Whether what is used fits the room."""
         return bool((use <= self.room + self.same).all())
 
-    def restricted(self, splits: NDArray[np.bool_], purchases: NDArray[np.int32], spent: NDArray[np.float64] | None) -> RowUses:
+    def restricted(
+        self, splits: NDArray[np.bool_], purchases: NDArray[np.int32], spent: NDArray[np.float64] | float = 0.0
+    ) -> RowUses:
         """Of some of the splits and purchases, with less room."""
-        room = self.room if spent is None else self.room - spent
-        return replace(
-            self, of_splits=self.of_splits[np.flatnonzero(splits)], of_purchases=self.of_purchases[purchases], room=room
-        )
+        left = self.of_splits[np.flatnonzero(splits)], self.of_purchases[purchases]
+        return replace(self, of_splits=left[0], of_purchases=left[1], room=self.room - spent)
 
     def merged(self, place: NDArray[np.int32], count: int) -> RowUses:
         """With purchases added up that have become one."""
@@ -266,15 +271,17 @@ class KnapsackCore(ParametricSubproblem):
         if not closure.any():
             return self
         used = self.used(closure)
+        part, still = self.restricted(~closure, ~used[self.head])
         gained, room = self.gained + int(self.gain[closure].sum()), self.room - self.cost_with(closure, used)
-        spent = None if self.uses is None else self.uses.by(closure, used)
-        return self._part(~closure, ~used[self.head], gained, room, self.nodes[closure], spent)
+        uses = None if self.uses is None else self.uses.restricted(~closure, still, self.uses.by(closure, used))
+        return replace(part, gained=gained, room=room, taken=(*self.taken, self.nodes[closure]), uses=uses)
 
     def within(self, closure: NDArray[np.bool_]) -> KnapsackCore:
         """The core that is left when all splits outside a closure are pruned."""
         if closure.all():
             return self
-        return self._part(closure, closure[self.tail], self.gained, self.room, self.nodes[:0])
+        part, still = self.restricted(closure, closure[self.tail])
+        return part if self.uses is None else replace(part, uses=self.uses.restricted(closure, still))
 
     def trimmed(self) -> KnapsackCore:
         """Apply (3), (4) and (5) until they change nothing; then merge purchases with the same users."""
@@ -307,16 +314,34 @@ class KnapsackCore(ParametricSubproblem):
             free &= np.diff(self.uses.own(self.tail, self.head).indptr) == 0
         return free
 
-    def _part(
-        self,
-        stays: NDArray[np.bool_],
-        arcs: NDArray[np.bool_],
-        gained: int,
-        room: int,
-        new: NDArray[np.int32],
-        spent: NDArray[np.float64] | None = None,
-    ) -> KnapsackCore:
-        part, still = self.restricted(stays, arcs)
-        taken = (*self.taken, new) if new.size else self.taken
-        uses = None if self.uses is None else self.uses.restricted(stays, still, spent)
-        return replace(part, gained=gained, room=room, taken=taken, uses=uses)
+
+@dataclass(eq=False)
+class Effort:
+    """What may be spent, and what was."""
+
+    work: float = math.inf  # the most work
+    deadline: float = math.inf  # of `time.perf_counter`
+    spent: float = 0.0  # work so far
+    params: WithinParams = DEFAULTS
+
+    def work_of(self, n_arcs: int, n_splits: int) -> float:
+        """Of a cut of that size."""
+        return self.params.per_cut + cut_seconds(n_arcs, n_splits)
+
+    def count_cut(self, part: ParametricSubproblem) -> None:
+        """Count a cut of a part."""
+        self.spent += self.work_of(part.tail.size, part.nodes.size)
+
+    def allows(self, part: ParametricSubproblem) -> bool:
+        """Whether a cut of a part fits what may still be spent."""
+        return self.spent + self.work_of(part.tail.size, part.nodes.size) <= self.work
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more may be spent."""
+        return self.spent >= self.work or time.perf_counter() >= self.deadline
+
+    @property
+    def reason(self) -> StopReason:
+        """Why a search ends that is over."""
+        return StopReason.ITERATION_LIMIT if self.spent >= self.work else StopReason.TIME_LIMIT

@@ -49,8 +49,7 @@ from formulations.instance.numbers import INT64_SAFE
 from formulations.instance.problem import Core
 from solvers.closures.cut import best_closure
 from solvers.closures.tree_pass import best_tree_closures, forced
-from solvers.within.core import KnapsackCore
-from solvers.within.params import Effort
+from solvers.within.core import Effort, KnapsackCore
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,25 +1,13 @@
-"""The numbers that a search within limits is tuned by, and what it may spend.
-
-It spends work, so that the same call gives the same answer under any load, or seconds.
-
-A cut's work is what the formula of `solvers.closures.cut` says of its size, which is about its seconds on the machine of that
-formula. The clock is not asked.
-"""
+"""The numbers that a search within limits is tuned by."""
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass
-
-from formulations.answers.solution import StopReason
-from solvers.closures.cut import cut_seconds
-from solvers.closures.subproblem import ParametricSubproblem
 
 
 @dataclass(frozen=True)
 class WithinParams:
-    """What one may set; the defaults are what answers were measured with. Work is in the units of `solvers.within.params`."""
+    """What one may set; the defaults are what answers were measured with. Work is in the units of `solvers.within.core`."""
 
     # best_work, exact_work: the most work of ``"best"`` and of ``"exact"`` where neither work nor a time limit is given
     best_work: float = 10.0
@@ -93,35 +81,3 @@ class WithinParams:
 
 DEFAULTS = WithinParams()
 """What is not set otherwise."""
-
-
-@dataclass(eq=False)
-class Effort:
-    """What may be spent, and what was."""
-
-    work: float = math.inf  # the most work
-    deadline: float = math.inf  # of `time.perf_counter`
-    spent: float = 0.0  # work so far
-    params: WithinParams = DEFAULTS
-
-    def work_of(self, n_arcs: int, n_splits: int) -> float:
-        """Of a cut of that size."""
-        return self.params.per_cut + cut_seconds(n_arcs, n_splits)
-
-    def count_cut(self, part: ParametricSubproblem) -> None:
-        """Count a cut of a part."""
-        self.spent += self.work_of(part.tail.size, part.nodes.size)
-
-    def allows(self, part: ParametricSubproblem) -> bool:
-        """Whether a cut of a part fits what may still be spent."""
-        return self.spent + self.work_of(part.tail.size, part.nodes.size) <= self.work
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more may be spent."""
-        return self.spent >= self.work or time.perf_counter() >= self.deadline
-
-    @property
-    def reason(self) -> StopReason:
-        """Why a search ends that is over."""
-        return StopReason.ITERATION_LIMIT if self.spent >= self.work else StopReason.TIME_LIMIT

@@ -34,10 +34,10 @@ from formulations.compiled import njit
 from formulations.instance.reduction import mark_above
 from formulations.programs.limit_rows import LimitRows
 from solvers.automatic import predicted_seconds
-from solvers.closures.cut import merged_cut
+from solvers.closures.cut import merged_cut, subproblem
 from solvers.closures.integer_objective import Grid, IntegerObjective, on_grid
 from solvers.closures.min_cut import closure_at
-from solvers.closures.subproblem import open_part, subproblem
+from solvers.closures.subproblem import open_part
 from solvers.closures.tree_pass import best_tree_closures, chain_sums, climb, forced, mark_below
 from solvers.price_sharing.loop import StopRule, run_to_goal
 from solvers.price_sharing.params import SharingParams

@@ -31,9 +31,8 @@ from tqdm import tqdm
 
 from formulations.instance.reduction import mark_above
 from solvers.closures.tree_pass import chain_sums, mark_below, subtree_sums
-from solvers.within.core import KnapsackCore, Rates
+from solvers.within.core import Effort, KnapsackCore, Rates
 from solvers.within.edge import BudgetEdge, edge_of, filled, fixed
-from solvers.within.params import Effort
 from solvers.within.relaxation import ClosureColumn, best_direction, columns_of, halved, still_columns
 from solvers.within.windows import BestPruning, Window
 

@@ -44,8 +44,8 @@ from solvers.brute_force import count_prunings
 from solvers.path.pruning_path import OutOfTime, PathOptions, divide_and_conquer
 from solvers.within.brackets import improve
 from solvers.within.by_path import best_allowed, error_of, gap_of, path_of, raised, relaxed_optimum, row_within
-from solvers.within.core import rates_of
-from solvers.within.params import DEFAULTS, Effort, WithinParams
+from solvers.within.core import Effort, rates_of
+from solvers.within.params import DEFAULTS, WithinParams
 from solvers.within.proof import Found
 from solvers.within.prover import LagrangianOracle
 from solvers.within.relaxation import LimitsRelaxation, relax
@@ -96,7 +96,7 @@ def solve_limits(
         seconds, the path and the proof included, but not what compiling takes in the first call on a new machine. Default: no
         limit of time, only one of `work`; then the same call gives the same answer under any load.
     work
-        the most work of cuts, see `solvers.within.params`. Default, without a time limit: 10 for "best", 300 for "exact".
+        the most work of cuts, see `solvers.within.core`. Default, without a time limit: 10 for "best", 300 for "exact".
     path
         `pruning_path(problem)`, if it is known already. Without it "path" and "best" compute the part of it around the budget.
     incumbent

@@ -31,8 +31,8 @@ from formulations.programs.limit_rows import LimitRows
 from solvers.closures.integer_objective import PRICE_MARGIN, exponent_of, ldexp
 from solvers.closures.subproblem import OpenPart, ParametricSubproblem, open_part
 from solvers.within.by_path import gain_of, row_within
-from solvers.within.core import KnapsackCore, Rates, RowUses, Surrogate, rates_of
-from solvers.within.params import Effort, WithinParams
+from solvers.within.core import Effort, KnapsackCore, Rates, RowUses, Surrogate, rates_of
+from solvers.within.params import WithinParams
 from solvers.within.prover import LagrangianOracle
 
 

@@ -111,7 +111,7 @@ def add_leaves(model: OnRows, amount: NDArray[np.float64], into: NDArray[np.floa
     """Add each leaf's amount, shape (n,), to the outputs of the rows that reach it, shape (N, outputs); of all trees, or some."""
     e = model.forest.ensemble
     first, last = (0, e.n_nodes) if trees is None else (int(e.tree_start[trees.start]), int(e.tree_start[trees.stop]))
-    _add_leaves(first, last, e.left, model.forest.output, model.usage.routing.reached(e.tree_of), amount, into)
+    _add_leaves(first, last, e.left, model.forest.output, model.usage.reached, amount, into)
 
 
 def majorise(model: OnRows, now: State, share: float = 1.0) -> tuple[PruningProblem, float]:
@@ -127,7 +127,7 @@ def majorise(model: OnRows, now: State, share: float = 1.0) -> tuple[PruningProb
     _farthest(ensemble.left, ensemble.parent, value, present, reach)
     add_leaves(model, reach, together)
     dropped = _add_errors(
-        *(ensemble.left, ensemble.parent, model.forest.output, usage.routing.reached(ensemble.tree_of)),
+        *(ensemble.left, ensemble.parent, model.forest.output, usage.reached),
         *(value, present, reach, together, model.loss.slopes(now.margins), usage.weights),
         share * model.loss.curvature,
         e,

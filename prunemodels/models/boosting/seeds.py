@@ -175,8 +175,7 @@ def without(
 ) -> NDArray[np.float64]:
     """The margins of a pruning that keeps fewer splits, from those of one that keeps more."""
     forest, ensemble, moved = part.forest, part.forest.ensemble, margins.copy()
-    reached = part.usage.routing.reached(ensemble.tree_of)
-    _move_up(kept, remaining, ensemble.parent, forest.output, ensemble.value, reached, moved)
+    _move_up(kept, remaining, ensemble.parent, forest.output, ensemble.value, part.usage.reached, moved)
     return moved
 
 

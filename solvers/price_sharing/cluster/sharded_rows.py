@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.instance.usage_arcs import charges_of
-from solvers.closures.cut import Ties, merged_cut
+from solvers.closures.cut import Ties, merged_cut, subproblem
 from solvers.closures.integer_objective import IntegerObjective, fitting_objective
-from solvers.closures.subproblem import subproblem
 from solvers.price_sharing.cluster.row_shard import RowShard, ShardArcs, ShardOpened
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 from solvers.price_sharing.core import SolvedCore, cut_from_shares

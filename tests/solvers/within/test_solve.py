@@ -18,8 +18,9 @@ from formulations import PruningPath, PruningProblem
 from formulations.answers.solution import Status, StopReason
 from formulations.instance.limit import Limit
 from solvers.within import METHODS, best_breakpoint, exact_budget, solve, solve_limits
+from solvers.within.core import Effort
 from solvers.within.edge import edge_of
-from solvers.within.params import Effort, WithinParams
+from solvers.within.params import WithinParams
 from solvers.within.solve import Method
 from solvers.within.windows import window_between
 from tests.loops import looped
