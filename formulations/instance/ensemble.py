@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from formulations.instance.tree_loss import TreeLoss, misclassification_loss, usual_loss
+from formulations.instance.tree_loss import USUAL_LOSS, TreeLoss, misclassification_loss
 
 
 class Forest:
@@ -294,7 +294,7 @@ class Ensemble(Forest):
     @property
     def loss(self) -> TreeLoss:
         """The loss of a prediction: `judged_by`, or its default."""
-        return self.judged_by or usual_loss(self.task)
+        return self.judged_by or USUAL_LOSS[self.task]
 
     @property
     def measure(self) -> str:

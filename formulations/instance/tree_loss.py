@@ -90,9 +90,8 @@ class TreeLoss:
         return np.asarray(2 * (xlogy(y, y) - xlogy(y, v) - y + v))
 
 
-def usual_loss(task: str) -> TreeLoss:
-    """(1) for a classification, (3) for a regression."""
-    return TreeLoss("zero_one" if task == "classification" else "squared_error")
+USUAL_LOSS = {"classification": TreeLoss("zero_one"), "regression": TreeLoss("squared_error")}
+"""(1) for a classification, (3) for a regression."""
 
 
 def check_counts(y: NDArray[np.float64]) -> None:

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
-from prunemodels.cascades.cascade import Cascade
+from prunemodels.cascades.cascade import Cascade, check_affordable
 from prunemodels.cascades.chains import Parting, all_sets, best_orders, with_regions
 from prunemodels.cascades.elimination import (
     ItemSet,
@@ -40,7 +40,6 @@ from prunemodels.cascades.fitting import (
     judged_fold,
     progress_bar,
 )
-from prunemodels.cascades.goals import check_affordable
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, class_numbers

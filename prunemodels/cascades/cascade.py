@@ -1,10 +1,11 @@
-"""The base class of all cascades: how they are fitted."""
+"""The base class of all cascades: what they may be asked for, and how they are fitted."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -14,13 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
+from formulations.arguments import NotNegative, Share, checking
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import exact
+from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import in_order_of
 from formulations.instance.ensemble import Task
-from formulations.instance.tree_loss import MEASURES, TreeLoss, usual_loss
+from formulations.instance.tree_loss import MEASURES, USUAL_LOSS, TreeLoss
 from formulations.long_steps import interruption_as_error
-from prunemodels.cascades.exit_path import learn_exit_path, weights_to_learn
+from formulations.shown import is_rate
+from prunemodels.cascades.exit_path import check_learning, chosen, learn_exit_path, weights_to_learn
 from prunemodels.cascades.fitted_cascade import FittedCascade, keep_columns
 from prunemodels.cascades.fitting import (
     Division,
@@ -33,16 +36,20 @@ from prunemodels.cascades.fitting import (
     progress_bar,
     without_weight_zero,
 )
-from prunemodels.cascades.goals import check_options, check_pair, chosen, promised, set_apart
 from prunemodels.cascades.kept_stages import NOWHERE, KeptStages
+from prunemodels.cascades.params import PARAMS
+from prunemodels.cascades.promised import promised
 from prunemodels.models.costs import column_prices
 from prunemodels.models.labelled_samples import Sample, labelled
+from prunemodels.points import Rule
 from prunemodels.stages.judging import judged_by
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.raw_tables import cascade_sample
 from prunemodels.stages.set_stages import SetStages
 from prunemodels.stages.stages import Stages, table_of
-from prunemodels.statements.groups import check_apart, group_numbers
+from prunemodels.statements.groups import check_apart, group_numbers, part_of
+from prunemodels.statements.mean_bounds import unequal
+from prunemodels.statements.promises import check_enough, check_max_error
 
 
 class Cascade(FittedCascade):
@@ -182,7 +189,7 @@ class Cascade(FittedCascade):
         """What errors are, before the classes are known."""
         if self.mistakes is not None:
             return MEASURES["misclassification_costs"]
-        return MEASURES["log_loss"] if self.loss == "log_loss" else usual_loss(self._task).measure
+        return MEASURES["log_loss"] if self.loss == "log_loss" else USUAL_LOSS[self._task].measure
 
     @property
     def _task(self) -> Task:
@@ -251,3 +258,79 @@ class Cascade(FittedCascade):
             return self._keep(*promised(self.exit_paths_, apart.X, apart.y, self.max_error, self.confidence, apart.group))
         best = 0.0 if self.max_cost is not None and self.budget is None else None  # under a cap alone, cost is no matter
         return self._keep(*chosen(self.exit_paths_, self.budget, best if self.lam is None else self.lam, self.choose))
+
+
+def check_options(cascade: Any) -> None:
+    """Refuse a budget together with a lam, and options that `learn_exit_path` would refuse, before any work."""
+    check_learning(cascade.doubt, cascade.n_levels, cascade._task)
+    _check_goal(cascade.budget, cascade.lam, cascade.max_error, cascade.choose, cascade.confidence, cascade.max_cost)
+    if cascade.max_error is not None:
+        check_max_error(cascade.max_error, cascade._measure)
+
+
+def check_affordable(limit: Price | None, cheapest: float, what: str, name: str = "budget") -> None:
+    """Refuse a limit within which nothing can be bought, before any work.
+
+    `cheapest`: the price of the cheapest way to know anything.
+    """
+    if limit is not None and exact(limit, name) < exact(cheapest, "cheapest") * (1 - Fraction(STAGE_PARAMS.rounding)):
+        raise InvalidInputError(f"{name} is {limit}, and {what} costs {cheapest:g}; give at least that")
+
+
+def check_pair(X: Any, y: Any, name: str) -> None:
+    """Refuse examples without labels, and labels without examples."""
+    if (X is None) != (y is None):
+        missing, given = ("X", "y") if X is None else ("y", "X")
+        raise InvalidInputError(f"{missing}_{name} is missing: {given}_{name} is given; give both, or none")
+
+
+@checking
+def _check_goal(
+    budget: Price | None,
+    lam: NotNegative | None,
+    max_error: float | None,
+    choose: Rule,
+    confidence: Share,
+    max_cost: Price | None,
+) -> None:
+    goals = {"budget": budget, "lam": lam, "max_error": max_error}
+    given = [f"{name} is {goal}" for name, goal in goals.items() if goal is not None]
+    if len(given) > 1:
+        raise InvalidInputError(f"{' and '.join(given)}; give one of them, or none")
+    for limit, name in ((budget, "budget"), (max_cost, "max_cost")):
+        if limit is not None:
+            exact(limit, name)
+
+
+def set_apart(
+    cascade: Any, sample: Sample, X_certify: Any, y_certify: Any, groups_certify: Any, rng: np.random.RandomState
+) -> tuple[Sample, Sample | None]:
+    """The examples to learn from, and those that test `max_error`, in random order; None without it."""
+    if cascade.max_error is None:
+        if X_certify is not None:
+            raise InvalidInputError("X_certify is given without max_error, which it tests; give max_error, or leave it out")
+        return sample, None
+    if sample.weight is not None and unequal(sample.of_weight().weight) is not None:
+        raise InvalidInputError(
+            "sample_weight is given with max_error, which is promised for examples of equal weight; leave it out, or draw "
+            "rows by their weights"
+        )
+    if X_certify is not None:
+        apart, where = labelled(cascade, cascade._as_trained(X_certify), y_certify, None, "certify"), "X_certify"
+        apart = replace(apart, group=group_numbers(groups_certify, X_certify, "groups_certify"))
+        apart = apart.take(rng.permutation(len(apart)))
+    else:
+        # a group goes to one side as a whole
+        count = min(round(PARAMS.promised_share * len(sample)), PARAMS.most_held_out)
+        if sample.group is None:
+            order = rng.permutation(len(sample))
+            rest, tested = np.sort(order[count:]), order[:count]
+        else:
+            seed = int(rng.randint(np.iinfo(np.int32).max))
+            rest, tested = part_of(len(sample), count / len(sample), sample.group, seed)
+        sample, apart = sample.take(rest), sample.take(rng.permutation(tested) if sample.group is not None else tested)
+        where = f"the part of X that is set apart, {PARAMS.promised_share:.0%} of it,"
+    if is_rate(cascade._measure):
+        there = len(apart) if apart.group is None else np.unique(apart.group).size
+        check_enough(there, cascade.max_error, cascade.confidence, where)
+    return sample, apart

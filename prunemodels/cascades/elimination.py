@@ -212,12 +212,12 @@ class SetSearch:
         key = kept.tobytes()
         if key not in self.losses:
             loss = self.kept.find(("loss", kept))
-            self.losses[key] = self.kept.keep(("loss", kept), self._mean_loss(kept)) if loss is None else loss
+            if loss is None:
+                columns, models = self.features(kept), self._fit(kept)
+                each = [self._loss(part, models[p] if models else None, columns) for p, part in enumerate(self.parts)]
+                loss = self.kept.keep(("loss", kept), float(np.mean(each)))
+            self.losses[key] = loss
         return self.losses[key]
-
-    def _mean_loss(self, kept: NDArray[np.bool_]) -> float:
-        columns, models = self.features(kept), self._fit(kept)
-        return float(np.mean([self._loss(part, models[p] if models else None, columns) for p, part in enumerate(self.parts)]))
 
     def _fit(self, kept: NDArray[np.bool_]) -> tuple[Any, ...]:
         """The models of a set, one for each part; the last ones are kept."""

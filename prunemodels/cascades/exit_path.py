@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,7 +31,7 @@ from prunemodels.cascades.learning import (
 from prunemodels.cascades.params import PARAMS
 from prunemodels.cascades.spending import at_first_stage, between_optima, between_stages, next_useful
 from prunemodels.models.labelled_samples import class_numbers
-from prunemodels.points import SAME_POINT, Rule, furthest_corner, within
+from prunemodels.points import SAME_POINT, Rule, furthest_corner
 from prunemodels.stages.doubt import DoubtName, aligned, doubts_of, learn_doubt
 from prunemodels.stages.judging import WRONG, is_beyond_chance, lost
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
@@ -273,7 +274,8 @@ class ExitPath:
         gap = np.array([h.loss - seen[best].loss for h in seen])
         mean = gap @ share
         error = np.sqrt(((gap - mean[:, None]) ** 2) @ share**2)
-        return self.row_at_lam(float(lams[within(mean, error, float(mean_loss[best]))]))
+        as_good = mean <= error + SAME_POINT * mean_loss[best]
+        return self.row_at_lam(float(lams[np.flatnonzero(as_good)[-1]]))
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each policy: lam, and cost and error on the rows that it was learned from and on rows that it was not."""
@@ -285,6 +287,24 @@ class ExitPath:
             f"ExitPath({self.stages.n_stages} stages, {len(self)} policies, cost {self.cost[-1]:.4g} to {self.cost[0]:.4g}, "
             f"error {self.error[0]:.4g} to {self.error[-1]:.4g})"
         )
+
+
+Chosen = tuple[ExitPath, Choice]
+"""A path, and one of its policies."""
+
+
+def chosen(paths: Sequence[ExitPath], budget: Price | None, lam: float | None, choose: Rule) -> Chosen:
+    """The path and its policy for a budget, a lam, or by a rule: the best one on rows that it was not learned from."""
+    if budget is not None:
+        able = [path for path in paths if path.keeps(budget)] or paths[:1]
+        found = [(path, path.within(budget)) for path in able]
+        return min(found, key=lambda pair: pair[1].judged)
+    if lam is not None:
+        found = [(path, path.choice(path.row_at_lam(lam))) for path in paths]
+        return min(found, key=lambda pair: pair[1].judged + lam * pair[1].held_out_cost)
+    costs = np.linspace(min(path.cost[-1] for path in paths), max(path.cost[0] for path in paths), 50)
+    path = min(paths, key=lambda path: path.cross_fitted.area(costs))
+    return path, path.choice(path.row_by(choose))
 
 
 def learn_exit_path(

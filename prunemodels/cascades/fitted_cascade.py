@@ -20,10 +20,10 @@ from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.cost_sample import check_weights
-from prunemodels.cascades.exit_path import Choice, ExitPath
+from prunemodels.cascades.exit_path import Choice, ExitPath, chosen
 from prunemodels.cascades.fewer_columns import without_unused
-from prunemodels.cascades.goals import chosen, promised
 from prunemodels.cascades.learning import ExitSample
+from prunemodels.cascades.promised import promised
 from prunemodels.models.labelled_samples import labelled, rows_to_predict
 from prunemodels.stages.judging import predicted_classes
 from prunemodels.stages.policy import Chain, Decision, ExitPolicy, StagedModel, decide

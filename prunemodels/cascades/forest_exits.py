@@ -27,8 +27,8 @@ from formulations.instance.cost_items import CostItems, Price
 from formulations.instance.cost_sample import in_order_of
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, n_examples
-from prunemodels.cascades.cascade import Cascade
-from prunemodels.cascades.exit_path import Doubts, ExitPath, check_learning, learn_exit_path, weights_to_learn
+from prunemodels.cascades.cascade import Cascade, check_affordable
+from prunemodels.cascades.exit_path import Doubts, ExitPath, check_learning, chosen, learn_exit_path, weights_to_learn
 from prunemodels.cascades.fitted_cascade import CascadeClasses, CascadeNumbers, keep_columns
 from prunemodels.cascades.fitting import (
     Judged,
@@ -37,7 +37,6 @@ from prunemodels.cascades.fitting import (
     check_kinds,
     is_unfitted,
 )
-from prunemodels.cascades.goals import check_affordable, chosen
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.reading import check_columns

@@ -66,7 +66,7 @@ class CascadeParams:
     sum_bits: int = 41
     judging_folds: int = 5  # folds of the rows by which policies are judged
     judged_lams: int = 40  # largest number of prices of cost at which policies are judged: quantiles of the path's
-    # With `max_error`, see `prunemodels.cascades.goals`: the share of the examples that is set apart to test the promise, and
+    # With `max_error`, see `prunemodels.cascades.promised`: the share of the examples that is set apart to test the promise, and
     # the number of steps in which costs between two policies that are far apart are tried, from the dearest policy to nothing.
     promised_share: float = 0.25
     promised_steps: int = 20

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from formulations.errors import BrokenFileError, InvalidInputError
-from formulations.instance.tree_loss import usual_loss
+from formulations.instance.tree_loss import USUAL_LOSS
 from formulations.shown import Card, align, error_name
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.command_line.examples import Examples, columns_read, hints_on_rows, read_examples, read_labelled, same_file
@@ -165,7 +165,7 @@ def _compared(args: argparse.Namespace, first: Judged, second: Judged) -> Any:
 
 def _by_usual_loss(of: Answered, classes: Any, rows: Examples) -> Answered:
     """The same answers, judged by the error rate or the squared error."""
-    loss = usual_loss("regression" if classes is None else "classification")
+    loss = USUAL_LOSS["regression" if classes is None else "classification"]
     return replace(of, losses=losses_of(classes, of.said, rows.y)[weights_of(rows) > 0], loss=loss)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from formulations.instance.tree_loss import MEASURES, usual_loss
+from formulations.instance.tree_loss import MEASURES, USUAL_LOSS
 from formulations.shown import align, error_name, is_rate
 from prunemodels.cascades.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.cascades.cascade import Cascade
@@ -237,7 +237,7 @@ def _lines(args: argparse.Namespace, cascade: Cascade, seen: OnRows | None) -> l
     return [*lines, "", card_of(seen.change), "", *choice_line(seen.change.classes), stops, ""]
 
 
-SAID_AS_ERROR = [usual_loss(task).measure for task in ("classification", "regression")]
+SAID_AS_ERROR = [USUAL_LOSS[task].measure for task in ("classification", "regression")]
 """Measures that a line of the terminal calls the error."""
 
 

@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
-from formulations.instance.tree_loss import TreeLoss, usual_loss
+from formulations.instance.tree_loss import USUAL_LOSS, TreeLoss
 from formulations.shown import align, cell, error_name, row_of
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import evaluate_exit_path
@@ -143,7 +143,7 @@ def answered(args: argparse.Namespace, model: TreeModel | Cascade, rows: Example
         seen, policy = evaluate_exit_path(model, rows.X, rows.y, sample_weight=rows.weights), model.policy_
         cost = SampleCost(seen.costs(policy)[at], float(seen.table.once[policy.last_stage]))
         return Answered(cost, seen.losses(policy)[at], said, seen.path.by)
-    loss = usual_loss(model.task) if model.forest is not None else model.ensemble.loss
+    loss = USUAL_LOSS[model.task] if model.forest is not None else model.ensemble.loss
     usage = model.usage(rows.X, costs, rows.weights, args.evaluation_cost)
     cost = SampleCost.of(usage, model.ensemble.is_split)
     return Answered(cost, losses_of(classes_of(model), said, rows.y, loss=loss)[at], said, loss)

@@ -55,7 +55,7 @@ from prunemodels.statements.mean_bounds import LEAST, Effective, effective_rows,
 
 if TYPE_CHECKING:
     import pandas as pd
-from prunemodels.points import Rule, furthest_corner, within
+from prunemodels.points import Rule, furthest_corner
 
 LOG = logging.getLogger(__name__)
 
@@ -350,7 +350,8 @@ def one_se(evaluation: PathEvaluation, *, paired: bool = True) -> int:
     if np.isnan(allowed).any():
         few = "there is a single example" if evaluation.n < 2 else "by weight there are fewer than two examples"
         raise InvalidInputError(f"one_se needs a standard error, and {few}; give more, or choose by 'knee'")
-    return within(evaluation.above_best, allowed, evaluation.error[evaluation.best])
+    as_good = evaluation.above_best <= allowed + SAME_POINT * evaluation.error[evaluation.best]
+    return int(np.flatnonzero(as_good)[-1])
 
 
 @checked

@@ -24,7 +24,7 @@ from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.cost_sample import in_order_of
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, leaves_of
-from formulations.instance.tree_loss import usual_loss
+from formulations.instance.tree_loss import USUAL_LOSS
 from formulations.instance.usage import Usage
 from prunemodels.models.columns import trace_pipeline
 from prunemodels.models.costs import Costs, cost_items, saved_prices
@@ -119,7 +119,7 @@ class TreeModel:
     @property
     def measure(self) -> str:
         """What the mean of `losses` is called, see `Ensemble.measure`."""
-        return usual_loss(self.task).measure if self.forest is not None else self.ensemble.measure
+        return USUAL_LOSS[self.task].measure if self.forest is not None else self.ensemble.measure
 
     @property
     def n_columns(self) -> int:

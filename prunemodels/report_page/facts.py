@@ -32,7 +32,7 @@ from formulations.extras import package
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, leaves_of
-from formulations.instance.tree_loss import usual_loss
+from formulations.instance.tree_loss import USUAL_LOSS
 from formulations.shown import is_rate
 from prunemodels.evaluation.curve import TradeoffCurve, tradeoff_curve
 from prunemodels.evaluation.evaluate import ItemCost, item_costs
@@ -375,7 +375,7 @@ def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning,
     classes, truth, groups = before.forest.classes, np.asarray(y)[counted], group_numbers(shown.groups, X)
     groups = None if groups is None else groups[counted]
     judged = by_class(classes, truth, [answer.said for answer in answers], weights, confidence, shown.positive, groups=groups)
-    loss = usual_loss("regression" if before.forest.classes is None else "classification")
+    loss = USUAL_LOSS["regression" if before.forest.classes is None else "classification"]
     return BoostedFacts(
         shown,
         path,

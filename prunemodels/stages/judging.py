@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Task
-from formulations.instance.tree_loss import TreeLoss, misclassification_loss, usual_loss
+from formulations.instance.tree_loss import USUAL_LOSS, TreeLoss, misclassification_loss
 from prunemodels.stages.params import PARAMS
 
 Floats = NDArray[np.float64]
@@ -49,7 +49,7 @@ def judged_by(task: Task, classes: NDArray[Any] | None, mistakes: Mistakes | Non
         given = "mistakes are" if mistakes is not None else f"loss={loss!r} is"
         raise InvalidInputError(f"{given} for classes, and this cascade predicts numbers, whose error is squared; leave it out")
     if mistakes is None:
-        return TreeLoss("log_loss") if loss == "log_loss" else usual_loss(task)
+        return TreeLoss("log_loss") if loss == "log_loss" else USUAL_LOSS[task]
     if loss == "log_loss":
         raise InvalidInputError("mistakes are given and loss is 'log_loss', which counts no mistakes; give one of them")
     assert classes is not None

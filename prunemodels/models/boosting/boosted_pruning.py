@@ -16,7 +16,7 @@ from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.cost_sample import check_weights
-from formulations.instance.tree_loss import usual_loss
+from formulations.instance.tree_loss import USUAL_LOSS
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown
 from prunemodels.models.boosting.descent import OnRows, state_of
@@ -147,7 +147,7 @@ class BoostedPruning(Shown):
         losses = [losses_of(classes, s, truth) for s in said]
         judged = by_class(classes, truth, said, self.usage.weights, 0.95)
         paid = [SampleCost.of(self.usage, k) for k in kept]
-        kind = usual_loss("regression" if classes is None else "classification")
+        kind = USUAL_LOSS["regression" if classes is None else "classification"]
         seen = change_of((paid[0], paid[1]), (losses[0], losses[1]), self.usage.weights, 0.95, loss=kind, classes=judged)
         trained = ("mean loss of the model", f"{states[0].loss:.4g}", f"{self.loss:.4g}", "")
         told = f"On {count(seen.n, 'example')}, which also chose the pruning, so the error is too low. {seen.verdict}"

@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import prunemodels as pm
-from prunemodels.cascades.goals import from_dearest
+from prunemodels.cascades.promised import from_dearest
 from prunemodels.errors import InvalidInputError
 from prunemodels.statements.mean_bounds import upper_bound
 

@@ -16,7 +16,7 @@ import pytest
 import skops.io
 
 import prunemodels as pm
-from formulations.instance.tree_loss import usual_loss
+from formulations.instance.tree_loss import USUAL_LOSS
 from prunemodels.command_line import prunings
 from prunemodels.command_line.cli import main
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
@@ -207,7 +207,7 @@ def test_an_error_far_above_the_forests_is_said(house: House, capsys: pytest.Cap
 def test_far_worse_is_judged_example_by_example() -> None:
     """25 % and 30 % of 400 wrong: the intervals overlap, but each of the first errors is among the second."""
     losses = (np.arange(400) < 100).astype(float), (np.arange(400) < 120).astype(float)
-    paid, loss = SampleCost(np.ones(400), 0.0), usual_loss("classification")
+    paid, loss = SampleCost(np.ones(400), 0.0), USUAL_LOSS["classification"]
     seen = change_of((paid, paid), losses, np.ones(400), 0.95, loss=loss)
     assert seen.error_after.low < seen.error_before.mean + 0.01
     assert seen.far_worse
