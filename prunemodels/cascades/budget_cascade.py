@@ -143,7 +143,10 @@ class _BudgetCascade(Cascade):
             truth, weights = class_numbers(classes, judged.rows.y, len(judged.rows)), judged.rows.weights
             mean = [float(np.average(fitting_loss(value, truth, training.by), weights=weights)) for value in judged.table.value]
             self.item_sets_ = listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
-        chains = best_orders(judged, orders, training.by)
+        orders = list({order.tobytes(): order for order in orders}.values())
+        if len(orders) > PARAMS.most_chains:
+            orders = best_orders(judged, orders, training.by)
+        chains = [chain_of(judged, order) for order in orders]
         if parting is not None:
             last = teams[parting.order[-1]][0]
             parted = with_regions(chain_of(judged, parting.order), parting, training, last, quick[0])

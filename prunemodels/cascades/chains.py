@@ -40,7 +40,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.routing import n_examples
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.elimination import ItemSet, SetSearch, eliminate
-from prunemodels.cascades.fitting import Judged, StagePlan, Training, chain_of, fit_models, judged_fold
+from prunemodels.cascades.fitting import Judged, StagePlan, Training, fit_models, judged_fold
 from prunemodels.cascades.learning import judged_losses
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.labelled_samples import Sample, class_numbers
@@ -80,25 +80,22 @@ def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Places]]:
     return sets, list(chains.values())
 
 
-def best_orders(judged: Judged[SetStages], orders: Sequence[Places], by: TreeLoss) -> list[Judged[SetStages]]:
-    """The chains that policies are learned for: at most `CascadeParams.most_chains`.
+def best_orders(judged: Judged[SetStages], orders: Sequence[Places], by: TreeLoss) -> list[Places]:
+    """Of too many orders those that policies are learned for: at most `CascadeParams.most_chains`.
 
     `judged`: a model of every set. `orders`: places of the sets. `by`: what predictions are judged by.
     """
     everything = judged.stages
-    orders = list({order.tobytes(): order for order in orders}.values())
-    if len(orders) > PARAMS.most_chains:
-        rows = np.random.RandomState(0).permutation(len(judged.rows))[: PARAMS.scored_rows]
-        table, weights = judged.table.take(rows), judged.rows.weights[rows]
-        truth = class_numbers(everything.classes, judged.rows.y, len(judged.rows))[rows]
-        doubt = (
-            np.zeros(table.value.shape[:2])
-            if everything.classes is None
-            else np.array([1.0 - margin(value, by) for value in table.value])
-        )
-        loss, costs = judged_losses(table, truth, weights, by), [everything.of(order).prices() for order in orders]
-        orders = [orders[k] for k in best_chains(orders, costs, loss, doubt, weights)]
-    return [chain_of(judged, order) for order in orders]
+    rows = np.random.RandomState(0).permutation(len(judged.rows))[: PARAMS.scored_rows]
+    table, weights = judged.table.take(rows), judged.rows.weights[rows]
+    truth = class_numbers(everything.classes, judged.rows.y, len(judged.rows))[rows]
+    doubt = (
+        np.zeros(table.value.shape[:2])
+        if everything.classes is None
+        else np.array([1.0 - margin(value, by) for value in table.value])
+    )
+    loss, costs = judged_losses(table, truth, weights, by), [everything.of(order).prices() for order in orders]
+    return [orders[k] for k in best_chains(orders, costs, loss, doubt, weights)]
 
 
 def best_chains(chains: Sequence[Places], costs: Sequence[Floats], loss: Floats, doubt: Floats, weights: Floats) -> list[int]:

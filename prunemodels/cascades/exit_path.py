@@ -274,8 +274,7 @@ class ExitPath:
         gap = np.array([h.loss - seen[best].loss for h in seen])
         mean = gap @ share
         error = np.sqrt(((gap - mean[:, None]) ** 2) @ share**2)
-        as_good = mean <= error + SAME_POINT * mean_loss[best]
-        return self.row_at_lam(float(lams[np.flatnonzero(as_good)[-1]]))
+        return self.row_at_lam(float(lams[np.flatnonzero(mean <= error + SAME_POINT * mean_loss[best])[-1]]))
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each policy: lam, and cost and error on the rows that it was learned from and on rows that it was not."""
@@ -289,8 +288,7 @@ class ExitPath:
         )
 
 
-Chosen = tuple[ExitPath, Choice]
-"""A path, and one of its policies."""
+Chosen = tuple[ExitPath, Choice]  # a path, and one of its policies
 
 
 def chosen(paths: Sequence[ExitPath], budget: Price | None, lam: float | None, choose: Rule) -> Chosen:

@@ -35,7 +35,7 @@ def cascade_sample(cascade: Any, X: Any, y: Any, sample_weight: Any) -> Sample:
     """The training sample of a cascade. Sets its ``n_features_in_`` and ``feature_names_in_``; ``numeric_``: whether the rows are
     cast to numbers; and ``column_types_``, of a table that is not.
     """
-    table = X if isinstance(X, np.ndarray) else pandas_of(X)
+    table: Any = X if isinstance(X, np.ndarray) else pandas_of(X)
     cascade.numeric_, cascade.column_types_ = is_numeric(table), None
     if cascade.numeric_:
         return training_sample(cascade, X, y, sample_weight)

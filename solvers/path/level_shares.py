@@ -320,7 +320,7 @@ class LevelBlocks:
         if missing >= INT64_SAFE or uneven.sum() != 0:
             return None
         # (5) as a flow: splits, then purchases, then a source and a sink
-        k, purchases, at = len(uneven), *compact(arcs.head.astype(np.int32), int(arcs.head.max(initial=0)) + 1)
+        k, (purchases, at) = len(uneven), compact(arcs.head.astype(np.int32), int(arcs.head.max(initial=0)) + 1)
         place = np.zeros(int(self.nodes[-1]) + 1, dtype=np.int32)
         place[self.nodes] = np.arange(k, dtype=np.int32)
         tail, head, source, sink = place[arcs.tail], np.int32(k) + at, k + purchases.size, k + purchases.size + 1
