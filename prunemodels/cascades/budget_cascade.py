@@ -22,22 +22,23 @@ from prunemodels.cascades.elimination import (
     grow,
     joined,
     listed,
-    mean_loss,
-    parts_enough,
     price_limits,
     spread_out,
 )
 from prunemodels.cascades.exit_path import Doubts
 from prunemodels.cascades.fitted_cascade import CascadeClasses, CascadeNumbers
 from prunemodels.cascades.fitting import (
+    HeldOutModels,
     Judged,
+    Known,
+    Part,
     StagePlan,
     Training,
     chain_of,
     check_kinds,
-    fit_stage,
     is_unfitted,
     judged_fold,
+    known,
     progress_bar,
 )
 from prunemodels.cascades.params import PARAMS
@@ -45,7 +46,7 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, class_numbers
 from prunemodels.points import Rule
 from prunemodels.stages.judging import LossWord, Mistakes, fitting_loss
-from prunemodels.stages.set_stages import SetStages, check_named_columns, columns_of, predictions_of, row_prices
+from prunemodels.stages.set_stages import SetStages, check_named_columns, row_prices
 from prunemodels.stages.table_preparation import is_slow, search_models, stage_models
 
 
@@ -117,8 +118,8 @@ class _BudgetCascade(Cascade):
         divided = (
             [(sample, held_out)] if isinstance(held_out, Sample) else [(sample.take(a), sample.take(b)) for a, b in held_out]
         )
-        shuffled = [(train.take(rng.permutation(len(train))[: PARAMS.compared_rows]), other) for train, other in divided]
-        parts = [(train.take(np.arange(min(len(train), PARAMS.searched_rows))), other) for train, other in shuffled]
+        shuffled = [rng.permutation(len(train)) for train, _ in divided]
+        compared, parts = (_at_most(n, divided, shuffled) for n in (PARAMS.compared_rows, PARAMS.searched_rows))
         by_default = self.estimator is None
         quick = self._ranked(parts, training, self._quick_models(len(sample), classes) if by_default else models)
         # few items: every set has a model; many: a search drops and adds items, and may part the rows at a fork
@@ -132,12 +133,13 @@ class _BudgetCascade(Cascade):
         else:
             sets, orders, parting = self._search(parts, training, quick[0], branches)
         # fit a model for each set, and keep the orders of them that promise most
-        teams = self._teams(shuffled, training, models, sets) if by_default else [quick] * len(sets)
+        teams, fitted = self._teams(compared, training, models, sets) if by_default else ([quick] * len(sets), {})
         plans = [
             StagePlan(team[0] if s.features.size else None, s.features, team[1:] if s.features.size else ())
             for s, team in zip(sets, teams, strict=True)
         ]
-        training = replace(training, plans=plans)
+        whole = {k for k, (train, _) in enumerate(divided) if compared[k][0] is train}
+        training = replace(training, plans=plans, known={key: model for key, model in fitted.items() if key[0] in whole})
         judged = self._judged(training)
         if every_set:
             truth, weights = class_numbers(classes, judged.rows.y, len(judged.rows)), judged.rows.weights
@@ -167,7 +169,7 @@ class _BudgetCascade(Cascade):
         return search_models(n_rows, 1 if classes is None else len(classes), numeric=getattr(self, "numeric_", True))
 
     def _search(
-        self, parts: Sequence[tuple[Sample, Sample]], training: Training, model: Any, branches: bool
+        self, parts: Sequence[Part], training: Training, model: Any, branches: bool
     ) -> tuple[list[ItemSet], list[NDArray[np.int64]], Parting | None]:
         """The sets of items that have a model, and the orders in which they follow each other; sets `item_sets_`.
 
@@ -212,7 +214,7 @@ class _BudgetCascade(Cascade):
         shorter = {order[able[order]].tobytes(): place[order[able[order]]] for order in orders}
         return [s for s, may in zip(sets, able, strict=True) if may], list(shorter.values())
 
-    def _ranked(self, parts: Sequence[tuple[Sample, Sample]], training: Training, models: Sequence[Any]) -> tuple[Any, ...]:
+    def _ranked(self, parts: Sequence[Part], training: Training, models: Sequence[Any]) -> tuple[Any, ...]:
         """The models by held-out loss on all columns, the best first."""
         if len(models) == 1:
             return tuple(models)
@@ -225,9 +227,9 @@ class _BudgetCascade(Cascade):
         return tuple(models[k] for k in ranked)
 
     def _teams(
-        self, parts: Sequence[tuple[Sample, Sample]], training: Training, models: Sequence[Any], sets: Sequence[ItemSet]
-    ) -> list[tuple[Any, ...]]:
-        """For each set the kinds of models that its stage chooses from, the best first.
+        self, parts: Sequence[Part], training: Training, models: Sequence[Any], sets: Sequence[ItemSet]
+    ) -> tuple[list[tuple[Any, ...]], dict[Known, Any]]:
+        """For each set the kinds of models that its stage chooses from, the best first; and fitted models of these kinds.
 
         They are compared on a few of the sets: those that lower the held-out loss of their mean. Every set takes the kinds of the
         one of these that is nearest by price. Slow kinds that a set does without are not tried on sets that are part of it.
@@ -238,28 +240,33 @@ class _BudgetCascade(Cascade):
         kept, teams = training.kept.part("teams", list(models), training.by), list[list[int]]()
         slow = {m for m, model in enumerate(models) if is_slow(model)}
         seen: list[tuple[set[int], list[int]]] = []  # columns of a set, and its kinds
+        fitted: dict[Known, Any] = {}
         for k in tried[::-1]:
             columns = sets[place[k]].features
             spared = {m for larger, team in seen if larger.issuperset(columns.tolist()) for m in slow.difference(team)}
             kinds = {m: model for m, model in enumerate(models) if m not in spared}
             work = columns, [*kinds]
             team = kept.find(work)
-            teams.insert(0, kept.keep(work, self._team(parts, training, kinds, columns)) if team is None else team)
+            if team is None:
+                team, those = self._team(parts, training, kinds, columns)
+                fitted |= those
+                kept.keep(work, team)
+            teams.insert(0, team)
             seen.append((set(columns.tolist()), teams[0]))
         nearest = np.abs(np.arange(len(place))[:, None] - tried).argmin(axis=1)
         found: list[tuple[Any, ...]] = [()] * len(sets)
         for k, at in zip(place.tolist(), nearest.tolist(), strict=True):
             found[k] = tuple(models[m] for m in teams[at])
-        return found
+        return found, fitted
 
     def _team(
         self,
-        parts: Sequence[tuple[Sample, Sample]],
+        parts: Sequence[Part],
         training: Training,
         kinds: dict[int, Any],
         columns: NDArray[np.int64],
-    ) -> list[int]:
-        """The kinds of models whose mean loses least on some columns, the best first.
+    ) -> tuple[list[int], dict[Known, Any]]:
+        """The kinds of models whose mean loses least on some columns, the best first, and models of these kinds for each part.
 
         Each lowers the loss, a slow one by more than `CascadeParams.worth`.
         """
@@ -276,27 +283,13 @@ class _BudgetCascade(Cascade):
             if loss(*team, best) >= loss(*team):
                 break
             team.append(best)
-        return team
+        return team, {known(k, kinds[m], columns): model for m in team for k, model in enumerate(judged.fitted[id(kinds[m])])}
 
 
-class HeldOutModels:
-    """Judges kinds of models on some columns by rows that they are not trained on."""
-
-    def __init__(self, parts: Sequence[tuple[Sample, Sample]], training: Training, columns: NDArray[np.int64]) -> None:
-        self.training, self.columns = training, columns
-        self.parts = parts[: parts_enough([len(other) for _, other in parts], PARAMS.enough_compared)]
-        self.truth = np.concatenate([class_numbers(training.classes, other.y, len(other)) for _, other in self.parts])
-        self.weights = np.concatenate([other.weights for _, other in self.parts])
-
-    def values(self, model: Any) -> NDArray[np.float64]:
-        """What such a model, trained on each part, says of the part's held-out rows, shape (N, K)."""
-        classes, seed, plan = self.training.classes, self.training.seed, StagePlan(model, self.columns)
-        fitted = [(fit_stage(plan, train, classes, seed, 0), other) for train, other in self.parts]
-        return np.concatenate([predictions_of(one, columns_of(other.X, self.columns), classes) for one, other in fitted])
-
-    def loss(self, value: NDArray[np.float64]) -> float:
-        """The mean loss of such values."""
-        return mean_loss(value, self.truth, self.weights, self.training.by)
+def _at_most(n: int, divided: Sequence[Part], shuffled: Sequence[NDArray[np.int64]]) -> list[Part]:
+    """The divisions with at most so many of their training rows, drawn by lot where there are more."""
+    each = zip(divided, shuffled, strict=True)
+    return [(train if len(train) <= n else train.take(order[:n]), other) for (train, other), order in each]
 
 
 class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):

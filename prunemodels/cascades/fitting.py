@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -25,12 +25,20 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.tree_loss import TreeLoss
 from formulations.stored_arrays import fingerprint
-from prunemodels.cascades.elimination import JudgedFold, constant_of
+from prunemodels.cascades.elimination import JudgedFold, constant_of, mean_loss, parts_enough
 from prunemodels.cascades.kept_stages import NOWHERE, KeptStages
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.labelled_samples import Sample, class_numbers
 from prunemodels.stages.judging import WRONG, fitting_loss
-from prunemodels.stages.set_stages import BlendedStage, Constant, SetStages, check_probabilities, columns_of, on_columns
+from prunemodels.stages.set_stages import (
+    BlendedStage,
+    Constant,
+    SetStages,
+    check_probabilities,
+    columns_of,
+    on_columns,
+    predictions_of,
+)
 from prunemodels.stages.stages import Stages, StageTable, table_of
 from prunemodels.statements.groups import folds_of, part_of
 
@@ -78,7 +86,14 @@ class Training:
     by: TreeLoss = WRONG  # what predictions are judged by
     kept: KeptStages = NOWHERE  # where fitted stages are kept
     verbose: int | None = 0  # whether bars tell the progress, see `progress_bar`
+    known: Mapping[Known, Any] = field(default_factory=dict)  # models that were fitted before
 
+
+Part = tuple[Sample, Sample]
+"""Rows to train on, and held-out rows."""
+
+Known = tuple[int, int, bytes]
+"""A division by its place, an unfitted estimator by its `id`, and columns by their bytes."""
 
 AnyStages = TypeVar("AnyStages", bound=Stages)
 
@@ -187,6 +202,28 @@ def seeded(model: Any, seed: int) -> Any:
     return model.set_params(**dict.fromkeys(unset, seed))
 
 
+class HeldOutModels:
+    """Judges kinds of models on some columns by rows that they are not trained on."""
+
+    def __init__(self, parts: Sequence[Part], training: Training, columns: NDArray[np.int64]) -> None:
+        self.training, self.columns = training, columns
+        self.parts = parts[: parts_enough([len(other) for _, other in parts], PARAMS.enough_compared)]
+        self.truth = np.concatenate([class_numbers(training.classes, other.y, len(other)) for _, other in self.parts])
+        self.weights = np.concatenate([other.weights for _, other in self.parts])
+        self.fitted: dict[int, list[Any]] = {}  # by the `id` of the unfitted model; one for each part
+
+    def values(self, model: Any) -> NDArray[np.float64]:
+        """What such a model, trained on each part, says of the part's held-out rows, shape (N, K)."""
+        classes, seed, plan = self.training.classes, self.training.seed, StagePlan(model, self.columns)
+        fitted = self.fitted[id(model)] = [fit_stage(plan, train, classes, seed, 0) for train, _ in self.parts]
+        rows = [columns_of(other.X, self.columns) for _, other in self.parts]
+        return np.concatenate([predictions_of(one, X, classes) for one, X in zip(fitted, rows, strict=True)])
+
+    def loss(self, value: NDArray[np.float64]) -> float:
+        """The mean loss of such values."""
+        return mean_loss(value, self.truth, self.weights, self.training.by)
+
+
 def stages_of(plans: Sequence[StagePlan], models: Sequence[Any], items: CostItems, classes: NDArray[Any] | None) -> SetStages:
     """Fitted models as stages."""
     return SetStages(tuple(models), tuple(plan.columns for plan in plans), items, classes)
@@ -209,23 +246,30 @@ def check_kinds(plans: Sequence[StagePlan], classifier: bool) -> None:
             raise InvalidInputError(f"stage {s} is a {type(plan.estimator).__name__}; a {wanted} is needed here")
 
 
-def fit_stages(training: Training, rows: NDArray[np.int64] | None = None) -> SetStages:
-    """All stages fitted on some rows of the sample; None: on all."""
+def fit_stages(training: Training, rows: NDArray[np.int64] | None = None, division: int = 0) -> SetStages:
+    """All stages fitted on some rows of the sample, those of a division; None: on all."""
     sample = training.sample if rows is None else training.sample.take(rows)
-    return stages_of(training.plans, fit_models(training, training.plans, sample), training.items, training.classes)
+    models = fit_models(training, training.plans, sample, division)
+    return stages_of(training.plans, models, training.items, training.classes)
 
 
-def fit_models(training: Training, plans: Sequence[StagePlan], sample: Sample) -> list[Any]:
-    """The fitted models of some plans; those that are kept in files are not fitted again."""
+def fit_models(training: Training, plans: Sequence[StagePlan], sample: Sample, division: int = -1) -> list[Any]:
+    """The fitted models of some plans; those that are known for this division or kept in files are not fitted again."""
     kept, options = training.kept, (sample, training.classes, training.seed)
     rows = None if kept.folder is None else fingerprint(sample.place if sample.place is not None else len(sample))
-    jobs = (delayed(_fit_or_load)(kept, rows, plan, *options, s) for s, plan in enumerate(plans))
-    with progress_bar(len(plans), "fitting models", training.verbose) as bar:
-        found = []
-        for model in Parallel(n_jobs=training.n_jobs, return_as="generator")(jobs):
-            found.append(model)
+    found = [training.known.get(known(division, plan.estimator, plan.columns)) for plan in plans]
+    missing = [s for s, model in enumerate(found) if model is None]
+    jobs = (delayed(_fit_or_load)(kept, rows, plans[s], *options, s) for s in missing)
+    with progress_bar(len(missing), "fitting models", training.verbose) as bar:
+        for s, model in zip(missing, Parallel(n_jobs=training.n_jobs, return_as="generator")(jobs), strict=True):
+            found[s] = model
             bar.update()
     return found
+
+
+def known(division: int, estimator: Any, columns: NDArray[np.int64]) -> Known:
+    """The key of a fitted model."""
+    return division, id(estimator), columns.tobytes()
 
 
 def progress_bar(total: int, what: str, verbose: int | None) -> Any:
@@ -254,7 +298,7 @@ def judged_stages(training: Training) -> Judged[SetStages]:
         stages = fit_stages(each)
         judged = Judged(stages, table_of(stages, held_out.X), held_out, np.zeros(len(held_out), dtype=np.int64))
     else:
-        fitted = [fit_stages(each, train) for train, _ in held_out]
+        fitted = [fit_stages(each, train, k) for k, (train, _) in enumerate(held_out)]
         tables = [table_of(stages, each.sample.take(rows).X) for stages, (_, rows) in zip(fitted, held_out, strict=True)]
         names = ("value", "spread", "cost")
         value, spread, cost = (np.concatenate([getattr(table, name) for table in tables], axis=1) for name in names)

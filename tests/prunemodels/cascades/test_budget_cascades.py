@@ -316,7 +316,8 @@ def test_a_slow_kind_of_model_must_lower_the_loss_by_more(monkeypatch):
     teams = {}
     for worth in (-0.5, 0.0, 0.5):
         monkeypatch.setattr(budget_cascade, "PARAMS", replace(budget_cascade.PARAMS, worth=worth))
-        teams[worth] = pm.BudgetCascadeClassifier()._team([part], training, kinds, np.arange(1))
+        teams[worth], models = pm.BudgetCascadeClassifier()._team([part], training, kinds, np.arange(1))
+        assert [*models] == [fitting.known(0, kinds[m], np.arange(1)) for m in teams[worth]]
     assert teams == {-0.5: [0, 1], 0.0: [1], 0.5: [1]}
 
 
@@ -326,12 +327,28 @@ def test_a_slow_kind_that_a_set_does_without_is_not_tried_on_parts_of_it(monkeyp
 
     def team(self, part, training, kinds, columns):
         seen.append((columns.size, [*kinds]))
-        return [1, 2] if columns.size > 1 else [2]
+        return ([1, 2] if columns.size > 1 else [2]), {}
 
     monkeypatch.setattr(budget_cascade._BudgetCascade, "_team", team)
     models = (HistGradientBoostingClassifier(), HistGradientBoostingClassifier(max_iter=50), LogisticRegression())
     sets = [ItemSet(np.arange(4) < k, np.arange(k), 0.0) for k in range(5)]
     training = fitting.Training((), None, None, pm.CostItems.plain([1] * 4), None, 0, None)
-    teams = pm.BudgetCascadeClassifier()._teams((None, None), training, models, sets)
+    teams, _ = pm.BudgetCascadeClassifier()._teams((None, None), training, models, sets)
     assert seen == [(4, [0, 1, 2]), (3, [1, 2]), (2, [1, 2]), (1, [1, 2])]
     assert teams == [(), models[2:], models[1:], models[1:], models[1:]]
+
+
+def test_no_kind_is_fitted_twice_on_columns_of_a_division(monkeypatch):
+    """A stage takes the model by which its kind was chosen, if that was fitted on all training rows of the division."""
+    calls, fit = [], fitting.fit_stage
+
+    def counted(plan, sample, *rest):
+        calls.append((id(plan.estimator), plan.columns.tobytes(), sample.place.tobytes()))
+        return fit(plan, sample, *rest)
+
+    monkeypatch.setattr(fitting, "fit_stage", counted)
+    X, y = load_breast_cancer(return_X_y=True)
+    model = pm.BudgetCascadeClassifier(random_state=0, cv=2).fit(X[:200, :7], y[:200])
+    kinds = {id(kind) for kind in model._models(200)}
+    of_stages = [call for call in calls if call[0] in kinds]
+    assert len(of_stages) == len(set(of_stages)) > 20
