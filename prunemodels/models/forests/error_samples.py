@@ -210,9 +210,9 @@ def _stored_class_errors(tree: Any, value: NDArray[np.float64], loss: TreeLoss) 
     whole = np.rint(counts)
     if size[0] == np.rint(size[0]) and np.abs(counts - whole).max() < 1e-6:  # a fraction times a size is whole up to rounding
         counts = whole
-    predicted = value.argmax(axis=1)
-    each = [np.rint(loss.of_classes(np.full_like(predicted, j), predicted) * loss.denominator) for j in range(value.shape[1])]
-    return np.asarray((counts * np.stack(each, axis=1)).sum(axis=1))
+    classes = np.arange(value.shape[1])
+    lost = np.rint(loss.of_classes(classes, classes[:, None]) * loss.denominator)  # a row for each class that is predicted
+    return np.asarray((counts * lost[value.argmax(axis=1)]).sum(axis=1))
 
 
 def with_weights_of(errors: Any, X: Any, sample_weight: Any, rows_of: Callable[[Any], NDArray[np.float32]]) -> Any:
