@@ -25,6 +25,7 @@ from prunemodels.models.forests.error_samples import Given
 from prunemodels.models.libraries.reading import prune_model
 from prunemodels.other_libraries import boosted_path, problem_from_model
 
+BUDGETS = [35.0, 24.9, 15.0, 10.0, 5.0]
 HEAD = ("model", "budget", "features, held out", "log loss", "error", "splits", "seconds")
 
 
@@ -47,7 +48,7 @@ def pruned_models(model: Any, averaged: bool, X: NDArray[Any], y: NDArray[Any], 
     return [boosted.at_cost(budget).to_model() for budget in budgets]
 
 
-def lines(rows: int, budgets: list[float]) -> Iterator[str]:
+def lines(rows: int) -> Iterator[str]:
     data = load_dataset("miniboone")
     X, y = np.asarray(data.X, dtype=np.float32), np.asarray(data.y)
     order = np.random.default_rng(0).permutation(len(y))
@@ -57,9 +58,9 @@ def lines(rows: int, budgets: list[float]) -> Iterator[str]:
         model.fit(X[train], y[train])
         yield row(name, "none", model, X[test], y[test], 0.0)
         start = time.perf_counter()
-        cheap = pruned_models(model, averaged, X[valid], y[valid], budgets)
+        cheap = pruned_models(model, averaged, X[valid], y[valid], BUDGETS)
         seconds = time.perf_counter() - start
-        for budget, pruned in zip(budgets, cheap, strict=True):
+        for budget, pruned in zip(BUDGETS, cheap, strict=True):
             yield row(name, f"{budget:g}", pruned, X[test], y[test], seconds)
 
 
@@ -72,9 +73,8 @@ def row(name: str, budget: str, model: Any, X: NDArray[Any], y: NDArray[Any], se
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--rows", type=int, default=15_000)
-    parser.add_argument("--budgets", type=float, nargs="+", default=[35.0, 24.9, 15.0, 10.0, 5.0])
     arguments = parser.parse_args()
-    for text in lines(arguments.rows, arguments.budgets):
+    for text in lines(arguments.rows):
         print(text, flush=True)
 
 

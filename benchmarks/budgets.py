@@ -21,13 +21,14 @@ from formulations.answers.limited_solution import LimitedSolution
 from prunemodels.comparison.processes import machine
 from solvers.within import best_breakpoint, best_within, exact_budget
 
+EDGES, SECONDS = 3, 30.0  # how many edges, and for the method best
 SHARES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
-def middles(path: PruningPath, edges: int) -> Iterator[tuple[float, Fraction, Fraction]]:
+def middles(path: PruningPath) -> Iterator[tuple[float, Fraction, Fraction]]:
     """The longest edges (as a share of the full cost) with budgets inside of them."""
     cost = path.exact_cost
-    longest = sorted(range(len(path) - 1), key=lambda k: cost[k + 1] - cost[k])[:edges]
+    longest = sorted(range(len(path) - 1), key=lambda k: cost[k + 1] - cost[k])[:EDGES]
     for k in longest:
         for share in SHARES:
             yield float((cost[k] - cost[k + 1]) / cost[0]), share, cost[k + 1] + share * (cost[k] - cost[k + 1])
@@ -38,10 +39,10 @@ def closed(found: LimitedSolution, start: LimitedSolution) -> float:
     return (start.error - found.error) / (start.error - float(start.relaxation.value))
 
 
-def cells_of(problem: pm.PruningProblem, path: PruningPath, budget: Fraction, seconds: float, exact_seconds: float) -> list[str]:
+def cells_of(problem: pm.PruningProblem, path: PruningPath, budget: Fraction, exact_seconds: float) -> list[str]:
     """What is found within a budget, and how much of the distance to LP1's bound that closes."""
     start = best_breakpoint(problem, budget, path=path)
-    best = best_within(problem, budget, time_limit=seconds, path=path)
+    best = best_within(problem, budget, time_limit=SECONDS, path=path)
     cells = [f"{start.error:.5f}", f"{start.bound:.5f}", f"{best.error:.5f}", f"{100 * closed(best, start):.0f} %"]
     if exact_seconds:
         exact = exact_budget(problem, budget, time_limit=exact_seconds, path=path)
@@ -52,20 +53,17 @@ def cells_of(problem: pm.PruningProblem, path: PruningPath, budget: Fraction, se
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--data", default="covtype426k", choices=("covtype426k", "miniboone"))
-    parser.add_argument("--seconds", type=float, default=30.0, help="for the method best")
     parser.add_argument("--exact-seconds", type=float, default=300.0, help="for the method exact; 0: leave it out")
-    parser.add_argument("--edges", type=int, default=3)
     args = parser.parse_args()
-    forest, X = bp16(args.data)
+    forest, X = bp16("covtype426k")
     problem = pm.problem_from_forest(forest, X, costs=1.0)
     path = pm.pruning_path(problem, certificate=False)
     print(f"{problem}\n{machine()}\n")
-    head = ["edge", "budget", "best breakpoint", "LP1", f"best, {args.seconds:g} s: error", "closed"]
+    head = ["edge", "budget", "best breakpoint", "LP1", f"best, {SECONDS:g} s: error", "closed"]
     head += [f"exact, {args.exact_seconds:g} s: error", "closed", "raised", "open"] if args.exact_seconds else []
     print(markdown(head, []), flush=True)
-    for length, share, budget in middles(path, args.edges):
-        found = cells_of(problem, path, budget, args.seconds, args.exact_seconds)
+    for length, share, budget in middles(path):
+        found = cells_of(problem, path, budget, args.exact_seconds)
         print(line(f"{100 * length:.1f} %", f"{100 * float(share):.0f} %: {float(budget):.2f}", *found), flush=True)
 
 

@@ -124,9 +124,8 @@ def table(pairs: pd.DataFrame, limit: float) -> str:
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--quick", action="store_true", help="a few tiny instances")
-    parser.add_argument("--time-limit", type=float, help="seconds of branch and bound for each instance (60; 5 with --quick)")
     args = parser.parse_args()
-    limit = args.time_limit or (5.0 if args.quick else 60.0)
+    limit = 5.0 if args.quick else 60.0  # seconds of branch and bound for each instance
     start, skipped = time.perf_counter(), ""
     pairs: list[Pair] = []
     warm_up()

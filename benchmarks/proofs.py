@@ -60,9 +60,9 @@ def questions(name: str, problem: pm.PruningProblem, *, limits: bool) -> Iterato
             yield [pm.Limit(budget), pm.Limit(0.3, "thal")]
 
 
-def row(problem: pm.PruningProblem, limits: list[pm.Limit], time_limit: float | None) -> str:
+def row(problem: pm.PruningProblem, limits: list[pm.Limit]) -> str:
     """One answer and its check."""
-    found = pm.solve(problem, limits=limits, time_limit=time_limit)
+    found = pm.solve(problem, limits=limits)
     started = time.perf_counter()
     verdict = pm.checks.check_solution(problem, found)
     stats, seconds = found.stats, time.perf_counter() - started
@@ -76,7 +76,6 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--only", choices=INSTANCES)
     parser.add_argument("--limits", action="store_true", help="the heart forest within limits, too")
-    parser.add_argument("--time-limit", type=float, help="seconds for each answer; default: the work of the method best")
     args = parser.parse_args()
     print(machine())
     pm.solve(example, budget=5)  # compiles
@@ -84,7 +83,7 @@ def main() -> None:
         problem = INSTANCES[name]()
         print(f"\n{name}: {problem}\n\n{markdown(HEAD, [])}", flush=True)
         for limits in questions(name, problem, limits=args.limits and name == "heart"):
-            print(row(problem, limits, args.time_limit), flush=True)
+            print(row(problem, limits), flush=True)
 
 
 if __name__ == "__main__":

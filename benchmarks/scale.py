@@ -3,7 +3,6 @@
     python -m benchmarks.scale --data hepmass               1.4 million cost rows, 28 features, 40 trees grown on 100,000 rows
     python -m benchmarks.scale --data yahoo                 146,769 cost rows, 519 priced features, 140 trees grown on 60,000 rows
     python -m benchmarks.scale --data hepmass --edges 1     also the whole path, its check, and lambdas beside its longest edge
-    python -m benchmarks.scale --train 3500000              forest grown on as many rows as CEGB17's on HEPMASS; not measured
     python -m benchmarks.scale --cost 10000                 a smaller instance
     ... --out FOLDER                                        saves the forest and parts of paths; a stopped run continues
     (ulimit -v 3500000; python -m benchmarks.scale ...)     in so many kB of address space: larger cuts are not tried
@@ -70,7 +69,6 @@ Say = Callable[..., None]  # prints figures by name, and keeps them
 
 def measure(name: str, shape: Shape, out: Path, n_edges: int = 0) -> dict[str, Any]:
     """All figures of one instance; each is printed as it is measured, and the file is written anew."""
-    stem = name if shape.n_train == SHAPES[name].n_train else f"{name}-{shape.n_train}"
     figures: dict[str, Any] = {}
 
     def say(**more: Any) -> None:
@@ -78,7 +76,7 @@ def measure(name: str, shape: Shape, out: Path, n_edges: int = 0) -> dict[str, A
         for what, figure in more.items():
             print(f"{what.replace('_', ' ')}: {figure:,}" if isinstance(figure, int) else f"{what.replace('_', ' ')}: {figure}")
         sys.stdout.flush()
-        (out / f"scale-{stem}.json").write_text(json.dumps(figures, indent=1) + "\n")
+        (out / f"scale-{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
 
     forest = joblib.load(out / forest_file(name, shape))
     say(data=name, machine=machine())
@@ -92,7 +90,7 @@ def measure(name: str, shape: Shape, out: Path, n_edges: int = 0) -> dict[str, A
     unit = problem.usage.n_rows / (shape.trees * float(problem.errors.components[0].weight[0]))
     _one(problem, float(f"{shape.one * unit:.4g}"), say)  # few digits, so that integers at this lambda are exact
     if n_edges:
-        _whole(problem, n_edges, out / f"parts-{stem}-{shape.n_cost}", say)
+        _whole(problem, n_edges, out / f"parts-{name}-{shape.n_cost}", say)
     say(peak_memory_mb=_mb())
     return figures
 
@@ -145,12 +143,11 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--data", default="hepmass", choices=sorted(SHAPES))
     parser.add_argument("--edges", type=int, default=0, help="the whole path, and lambdas beside so many of its longest edges")
-    parser.add_argument("--train", type=int, metavar="ROWS", help="rows that the forest is grown on; default: the instance's")
     parser.add_argument("--cost", type=int, metavar="ROWS", help="rows of the cost sample; default: the instance's")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     shape = SHAPES[args.data]
-    shape = replace(shape, n_train=args.train or shape.n_train, n_cost=args.cost or shape.n_cost)
+    shape = replace(shape, n_cost=args.cost or shape.n_cost)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) if args.out is None else args.out
         out.mkdir(parents=True, exist_ok=True)

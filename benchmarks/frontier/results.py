@@ -8,8 +8,6 @@ and the rule of choice give the same models.
 The grid of a hyperparameter consists of the values that were tried on any seed of the data set; it is widened on the first seed.
 A chosen number that is the least or the largest of its grid is an *edge*, unless the candidate says that no value lies beyond:
 then it is a natural end.
-
-Units that are not done run one after another or in several processes, which could not import what stands in a ``__main__``.
 """
 
 from __future__ import annotations

@@ -262,14 +262,14 @@ def test_documents_are_those_of_queries() -> None:
 def test_a_whole_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Solved to the gap, to the optimum and for all lambdas; a forest that is there is not grown again."""
     rows = partial(scale.SHAPES[name].rows, block={"hepmass": 1500, "yahoo": 20}[name])
-    monkeypatch.setattr(scale, "SHAPES", {name: replace(scale.SHAPES[name], rows=rows, trees=3)})
-    tiny = replace(scale.SHAPES[name], n_train=300, n_cost=1200)
+    monkeypatch.setattr(scale, "SHAPES", {name: replace(scale.SHAPES[name], rows=rows, trees=3, n_train=300)})
+    tiny = replace(scale.SHAPES[name], n_cost=1200)
     scale.grow(tiny, tmp_path / scale.forest_file(name, tiny))
     monkeypatch.setattr(scale, "apart", None)
-    words = ["scale", "--data", name, "--train", "300", "--cost", "1200", "--edges", "1", "--out", str(tmp_path)]
+    words = ["scale", "--data", name, "--cost", "1200", "--edges", "1", "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", words)
     scale.main()
-    told = json.loads((tmp_path / f"scale-{name}-300.json").read_text())
+    told = json.loads((tmp_path / f"scale-{name}.json").read_text())
     assert told["gap"] <= scale.GAP
     assert (told["gap_of_optimum"], told["status"], told["check_of_the_whole_path"]) == (0, "optimal", "True")
     assert len(told["beside_edges"]) == 8
