@@ -121,7 +121,7 @@ DOORS: dict[str, Callable[[Rows], Any]] = {
     "PrunedForest.evaluate": lambda rows: pm.prune_forest(forest, X_valid, costs=costs, budget=10).evaluate(
         *rows[:2], sample_weight=rows[2]
     ),
-    "hold_out": lambda rows: _hold_out(rows),
+    "hold_out": lambda rows: _curve(pm.hold_out(CHOSEN, forest, *rows[:2], sample_weight=rows[2])),
     "evaluate": lambda rows: pm.evaluate(forest, *rows[:2], costs=costs, sample_weight=rows[2], limits=[pm.Limit(16)]),
     "evaluate, boosted": lambda rows: pm.evaluate(boosted().unpruned, *rows[:2], costs=costs, sample_weight=rows[2]),
     "evaluate, categories": lambda rows: pm.evaluate(
@@ -160,11 +160,6 @@ DOORS: dict[str, Callable[[Rows], Any]] = {
     "command exits": command(f"exits forest.skops {VALID} --held-out rows.csv --budget 5 --stages 3 --out out.skops"),
     "command report": command(f"report forest.skops {VALID} --held-out rows.csv --budget 5 --method path --out out.html"),
 }
-
-
-def _hold_out(rows: Rows) -> Any:
-    seen = pm.hold_out(CHOSEN, forest, *rows[:2], sample_weight=rows[2])
-    return seen.cost, seen.error
 
 
 def _path_figures(seen: Any) -> Any:

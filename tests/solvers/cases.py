@@ -148,11 +148,6 @@ def lognormal(X: np.ndarray, cost: np.ndarray) -> np.ndarray:
     return np.random.default_rng(0).lognormal(0, 1, len(cost))
 
 
-def one_of_a_trillion(X: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """All rows but one hardly count."""
-    return np.where(np.arange(len(cost)) == 3, 1e12, 1 / 3)
-
-
 def roots(X: np.ndarray, cost: np.ndarray) -> list[float]:
     """No two prices have a common unit."""
     return [float(p) for p in np.sqrt(np.arange(X.shape[1]) + 2)]
@@ -207,7 +202,9 @@ CASES: dict[str, Case] = {
     "diabetes": forest_case(load_diabetes, 3, 4, 40),
     "real weights": Case(real_stump),
     "diabetes, real prices and weights": forest_case(load_diabetes, 3, 3, 30, costs=roots, sample_weight=lognormal),
-    "diabetes, one large weight": forest_case(load_diabetes, 2, 3, 30, costs=roots, sample_weight=one_of_a_trillion),
+    "diabetes, one large weight": forest_case(
+        load_diabetes, 2, 3, 30, costs=roots, sample_weight=lambda X, cost: np.where(np.arange(len(cost)) == 3, 1e12, 1 / 3)
+    ),
     "wine, real prices and weights": forest_case(load_wine, 4, None, 30, costs=roots, sample_weight=lognormal),
     # at lambdas above 1, where single cheap purchases count, HiGHS' tolerances leave a gap
     "wine, ten decades": replace(forest_case(load_wine, 3, None, 30, costs=decades), lams=(0.0, 2.3e-5, 0.0156)),

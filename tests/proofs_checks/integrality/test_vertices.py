@@ -26,7 +26,6 @@ from proofs_checks.verdict import Verdict
 from prunemodels.example import problem as example
 from solvers import solve_relaxation
 from tests.proofs_checks.total_unimodularity import matrix_families as families
-from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
 
 Corner = tuple[Fraction, ...]
 
@@ -259,18 +258,14 @@ def test_lines_and_size_are_refused_with_the_reason() -> None:
 BALANCED = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1], [1, 1, 1, 1]])
 
 
-def _random_01(rng: np.random.Generator, largest: int) -> Matrix:
-    m, n = rng.integers(2, largest + 1, size=2).tolist()
-    return (rng.random((m, n)) < rng.uniform(0.3, 0.8)).astype(np.int8)
-
-
 @pytest.mark.slow
 def test_reasons_agree_with_all_vertices() -> None:
     """Packing, covering and partitioning with random matrices: a reason never meets a fractional vertex; each reason occurs."""
     rng = np.random.default_rng(2)
     methods: Counter[str] = Counter()
     for _ in range(150):
-        matrix = _random_01(rng, 5)
+        shape = rng.integers(2, 6, size=2)
+        matrix = (rng.random(shape) < rng.uniform(0.3, 0.8)).astype(np.int8)
         lower, upper = [(-np.inf, 1), (1, np.inf), (1, 1)][int(rng.integers(3))]
         verdict = check_integrality(read_polyhedron(matrix, lower, upper, upper=1))
         assert verdict.holds is check_integral_vertices(read_polyhedron(matrix, lower, upper, upper=1)).holds

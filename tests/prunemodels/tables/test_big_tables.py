@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -534,15 +535,10 @@ def test_ctrl_c_ends_cleanly(data, tmp_path, monkeypatch):
     path = pm.pruning_path(pm.problem_from_forest(data.forest, data.X, costs=1))
     with pytest.raises(InterruptedSolveError, match="while reading labels, after 200 rows"):
         pm.evaluate_path(path, ChunkedTable(interrupted), "y")
-    monkeypatch.setattr("prunemodels.tables.reading.RowsInTurn._next", lambda _: next(interrupted_at_once()))
+    monkeypatch.setattr("prunemodels.tables.reading.RowsInTurn._next", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(InterruptedSolveError, match="while evaluating the path"):
         pm.evaluate_path(path, ChunkedTable(data.table), "y")
     assert list(tmp_path.iterdir()) == []
-
-
-def interrupted_at_once():
-    raise KeyboardInterrupt
-    yield
 
 
 @pytest.mark.slow

@@ -245,11 +245,6 @@ def test_two_examples_by_hand() -> None:
     assert staged.tolist() == pytest.approx([(0.5 + 3 * 0.75) / 4, (0.75 + 3 * 1) / 4, (5.25 + 3 * 1.5) / 4])
 
 
-def asked_for(ensemble: Ensemble, x: NDArray[np.float64], trees: NDArray[np.int64]) -> list[int]:
-    """The features of the splits that an example passes in some trees."""
-    return [int(ensemble.feature[h]) for root in ensemble.roots[trees] for h in way(ensemble, root, x)[:-1]]
-
-
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10**9))
@@ -265,7 +260,7 @@ def test_costs_are_those_of_a_walk(seed: int) -> None:
     expected = []
     for s in range(int(stage.max()) + 1):
         trees = np.flatnonzero(stage <= s)
-        asked = [asked_for(ensemble, x, trees) for x in X]
+        asked = [[int(ensemble.feature[h]) for root in ensemble.roots[trees] for h in way(ensemble, root, x)[:-1]] for x in X]
         bought = [{m for f in features for m in items.needs[f] if not items.paid_once[m]} for features in asked]
         paid = np.array(
             [sum(items.price[m] for m in b) + sum(evaluation[f] for f in a) for a, b in zip(asked, bought, strict=True)]
