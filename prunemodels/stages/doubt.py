@@ -114,7 +114,8 @@ def _fitted(rows: Floats, saving: Floats, weights: Floats) -> tuple[Floats, Floa
     terms, share = _hinges(rows, knots), weights / weights.sum()
     centre, mean = share @ terms, float(share @ saving)
     unit = np.sqrt(share @ (terms - centre) ** 2)
-    unit[unit == 0] = 1.0
+    # what varies by rounding alone tells nothing: in its units, the rounding of new rows would be large
+    unit[unit <= PARAMS.noise * max(float(np.ptp(rows[:, 0])), float(rows[:, 1].max()))] = np.inf
     columns = (terms - centre) / unit
     square = (columns * share[:, None]).T @ columns + PARAMS.doubt_ridge / len(rows) * np.eye(columns.shape[1])
     slope = np.linalg.solve(square, (columns * share[:, None]).T @ (saving - mean)) / unit

@@ -12,6 +12,7 @@ class StageParams:
     # Doubt, see `prunemodels.stages.doubt`.
     knots: int = 7  # of the piecewise linear functions of each number of the state, at its quantiles
     doubt_ridge: float = 10.0  # weight of the ridge of a learned doubt, in rows; the columns have variance 1
+    noise: float = 1e-6  # by this share of the largest number, what models say in float32 may vary with the number of rows asked
 
     # Stacking, see `prunemodels.stages.stacking`.
     stack_ridge: float = 1.0  # weight of the ridge in (3), in rows

@@ -167,6 +167,20 @@ def test_learned_doubts_are_those_of_the_fitted_object(seed: int) -> None:
         assert error + lam * cost == pytest.approx(min(e + lam * c for e, c in counts), abs=1e-8)
 
 
+def test_rounding_of_equal_stages_tells_nothing() -> None:
+    """Two stages that say the same in float32: how their last digits differ, which varies with the number of rows that models are
+    asked about, makes no doubt.
+    """
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.5, 1, 400)
+    says = np.column_stack([sure, 1 - sure])
+    last = np.column_stack([label := (rng.random(400) < sure).astype(float), 1 - label])
+    rounded = [says + rng.choice([-1, 0, 1], says.shape) * 6e-8 for _ in range(2)]
+    tables = [StageTable(np.array([says, one, last]), np.zeros((3, 400)), np.ones((3, 400)), np.zeros(3)) for one in rounded]
+    judge = learn_doubt("learned", tables[0], np.ones(400))
+    assert doubts_of(judge, tables[1]) == pytest.approx(doubts_of(judge, tables[0]), abs=1e-5)
+
+
 @pytest.mark.parametrize("prices", [np.array([0.0, 7.2734]), np.array([0.3, 5_000_000.0])])
 def test_prices_with_many_decimals_and_many_rows(prices: np.ndarray) -> None:
     """Sums of prices over many rows are multiples of their unit in spite of rounding, and large prices hide no small ones."""
