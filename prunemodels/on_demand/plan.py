@@ -143,7 +143,9 @@ def purchases_of(
     """
     costs.check_features(n_features)
     everything = tuple(named) if named is not None else tuple(f"x{f}" for f in range(n_features))
-    per_row = [Fraction(0) if once else p for p, once in zip(costs.prices, costs.paid_once, strict=True)]
+    needs = costs.needs_of(features)
+    pays = needs.any(axis=0) & ~costs.paid_once
+    per_row = [p if paid else Fraction(0) for p, paid in zip(costs.prices, pays.tolist(), strict=True)]
     unit = Fraction(1, math.lcm(*(p.denominator for p in [*per_row, *steps])))
     most = sum(per_row) + max(steps, default=Fraction(0)) * longest
     if most / unit >= INT64_SAFE:
@@ -152,7 +154,7 @@ def purchases_of(
             "write prices with fewer digits"
         )
     item_units = np.array([int(p / unit) for p in per_row], dtype=np.int64)
-    names, needs = tuple(everything[f] for f in features), costs.needs_of(features)
+    names = tuple(everything[f] for f in features)
     return PurchasePlan(costs, names, features, everything, needs, unit, item_units, classes, dtype, None)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 import prunemodels as pm
 from prunemodels.cascades.cascade import Cascade
@@ -240,3 +241,13 @@ def test_stages_that_do_not_say_what_they_read_are_refused() -> None:
     cascade.stages_ = Other()  # type: ignore[assignment]
     with pytest.raises(pm.errors.InvalidInputError, match="the stages are Other, which do not say what they read"):
         OnDemandPredictor(cascade, acquire=print)
+
+
+def test_a_price_that_nobody_pays_limits_no_other() -> None:
+    """An item that no stage in use buys takes no part in the common unit of the prices."""
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    prices = [1e-9, 1.0, 1e12]
+    stages = [(LogisticRegression(), [0]), (LogisticRegression(), [0, 1]), (LogisticRegression(), None)]
+    cascade = pm.CascadeClassifier(stages, prices, max_cost=2, cv=2, random_state=0).fit(X, X[:, 0] + X[:, 1] > 0)
+    walked = OnDemandPredictor(cascade, acquire=from_table(X)).run(len(X))
+    assert walked.cost.tolist() == cascade.prediction_cost(X).tolist()
