@@ -126,8 +126,8 @@ class Cascade(FittedCascade):
             for stages, prices, labels and options that are not valid; the text says which, and the remedy.
         """
         check_options(self)
-        check_pair(X_valid, y_valid, "valid")
-        check_pair(X_certify, y_certify, "certify")
+        check_pair(X_valid, y_valid, "valid", sample_weight=sample_weight_valid, groups=groups_valid)
+        check_pair(X_certify, y_certify, "certify", groups=groups_certify)
         check_apart(groups, groups_valid, ("X", "X_valid"))
         check_apart(groups, groups_certify, ("X", "X_certify"))
         given, certify = group_numbers(groups, X), (X_certify, y_certify, groups_certify)
@@ -135,12 +135,11 @@ class Cascade(FittedCascade):
         # stages that are fitted already need no held-out part: all rows judge them
         stages = getattr(self, "stages", None)
         if isinstance(stages, Stages):
-            if self.checkpoint is not None:
+            to_fit = {"checkpoint": self.checkpoint, "max_cost": self.max_cost, "X_valid": X_valid}
+            if needless := [name for name, option in to_fit.items() if option is not None]:
                 raise InvalidInputError(
-                    "checkpoint is for stages that the cascade fits, and these are fitted already; leave it out"
+                    f"{needless[0]} is for stages that the cascade fits, and these are fitted already; leave it out"
                 )
-            if self.max_cost is not None:
-                raise InvalidInputError("max_cost is for stages that the cascade fits; give unfitted ones, or leave it out")
             rows = self._for_fitted(stages, X, y, sample_weight)
             rows, apart = set_apart(self, replace(rows, group=given), *certify, rng)
             self.own_rows_ = np.arange(len(rows)) if rows.place is None else rows.place
@@ -207,7 +206,7 @@ class Cascade(FittedCascade):
             )
         keep_columns(self, stages)
         weight = None if sample_weight is None else in_order_of(X, sample_weight, "sample_weight")
-        return Sample(X, np.asarray(y), None if weight is None else np.asarray(weight, dtype=np.float64))
+        return Sample(self._as_trained(X), np.asarray(y), None if weight is None else np.asarray(weight, dtype=np.float64))
 
     def _held_out(
         self,
@@ -277,11 +276,15 @@ def check_affordable(limit: Price | None, cheapest: float, what: str, name: str 
         raise InvalidInputError(f"{name} is {limit}, and {what} costs {cheapest:g}; give at least that")
 
 
-def check_pair(X: Any, y: Any, name: str) -> None:
-    """Refuse examples without labels, and labels without examples."""
-    if (X is None) != (y is None):
-        missing, given = ("X", "y") if X is None else ("y", "X")
-        raise InvalidInputError(f"{missing}_{name} is missing: {given}_{name} is given; give both, or none")
+def check_pair(X: Any, y: Any, name: str, **others: Any) -> None:
+    """Refuse examples without labels, labels without examples, and what is said of examples that are not given."""
+    told = {"X": X, "y": y} | others
+    given = [kind for kind, values in told.items() if values is not None]
+    missing = [kind for kind in ("X", "y") if told[kind] is None]
+    if given and missing:
+        raise InvalidInputError(
+            f"{missing[0]}_{name} is missing: {given[0]}_{name} is given; give X_{name} and y_{name}, or none of them"
+        )
 
 
 @checking

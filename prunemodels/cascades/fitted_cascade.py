@@ -202,6 +202,7 @@ class FittedCascade(BaseEstimator):  # type: ignore[misc]
         concavity        1    5.0
         compactness      2    1.0
         """
+        check_is_fitted(self, "exit_path_")
         stages = priced_stages(self.stages_)
         if X is None:
             return self._possible_purchases(stages)
@@ -309,6 +310,7 @@ class CascadeNumbers(RegressorMixin):  # type: ignore[misc]
 
 def keep_columns(cascade: FittedCascade, stages: Stages) -> None:
     """Set the attributes for columns and classes that a fitted estimator has, from the stages."""
+    cascade.stages_ = stages
     cascade.numeric_, cascade.column_types_ = False, None
     if isinstance(stages, PricedStages):
         cascade.n_features_in_, names = stages.n_columns, stages.column_names

@@ -191,12 +191,15 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: named().fit(X, ["no"] * 200), "y has one class, 'no'"),
     (lambda: named().fit(X, Y, X_valid=X), "y_valid is missing"),
     (lambda: named().fit(X, Y, y_valid=Y), "X_valid is missing"),
+    (lambda: named().fit(X, Y, sample_weight_valid=np.ones(9)), "X_valid is missing: sample_weight_valid is given"),
+    (lambda: named().fit(X, Y, groups_valid=np.ones(9)), "X_valid is missing: groups_valid is given"),
     (lambda: named().fit(X, Y, X_valid=X[:1], y_valid=Y[:1]), "n_samples=1: policies are learned from some rows"),
     # stages that are fitted already
     (
         lambda: pm.CascadeRegressor(KNOWN).fit(X, np.arange(200.0)),
         "the stages are for classification, CascadeRegressor is not; use the other",
     ),
+    (lambda: pm.CascadeClassifier(KNOWN).fit(X, Y, X_valid=X, y_valid=Y), "X_valid is for stages that the cascade fits"),
     (lambda: pm.CascadeClassifier(SetStages((), (), KNOWN.items, KNOWN.classes)).fit(X, Y), "there is no stage; give at least"),
     (lambda: pm.CascadeClassifier(KNOWN, doubt="margin").fit(X, Y).predict(X[:0]), "X is empty"),
     # goals of a path

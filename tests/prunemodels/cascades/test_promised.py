@@ -56,6 +56,16 @@ def test_a_part_is_set_apart_from_stages_and_policies() -> None:
     assert found.promise_.upper_bound <= 0.3
 
 
+def test_fitted_stages_are_promised_by_given_rows() -> None:
+    """Stages that are fitted already take `X_certify`, too: all of X is then learned from."""
+    stages, apart = fitted().fit(X[:200], Y[:200]).stages_, (X[450:], Y[450:])
+    given = {"X_certify": apart[0], "y_certify": apart[1]}
+    model = pm.CascadeClassifier(stages, max_error=0.3, random_state=0).fit(X[200:450], Y[200:450], **given)
+    assert (model.exit_path_.n, model.promise_.n) == (250, 250)
+    assert model.promise_.mean == pytest.approx(1 - model.score(*apart))
+    assert model.promise_.upper_bound <= 0.3
+
+
 def test_numbers_are_promised_by_betting() -> None:
     """Squared errors count at most as the largest that any stage made where policies were learned."""
     rng = np.random.default_rng(0)
@@ -81,6 +91,7 @@ def test_numbers_are_promised_by_betting() -> None:
         ({"max_error": 0.2, "confidence": 1.5}, {}, "confidence is 1.5"),
         ({"max_error": 0.2}, {"sample_weight": np.arange(1.0, 701.0)}, "promised for examples of equal weight"),
         ({"max_error": 0.2}, {"X_certify": X[:9]}, "y_certify is missing"),
+        ({"max_error": 0.2}, {"groups_certify": Y[:9]}, "X_certify is missing: groups_certify is given"),
         ({}, {"X_certify": X[:9], "y_certify": Y[:9]}, "X_certify is given without max_error"),
     ],
 )
