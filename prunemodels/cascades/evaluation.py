@@ -139,8 +139,8 @@ def evaluate_exit_path(cascade: Cascade, X: Any, y: Any = None, *, sample_weight
     >>> print(f"dearest policy: cost {seen.cost[0]:.2f}, error {seen.error[0]:.3f}")
     dearest policy: cost 10.75, error 0.059
     """
-    path = cascade.exit_path_
-    alone, table, doubt = path.on(cascade._rows(X))
+    rows, path = cascade._rows(X), cascade.exit_path_
+    alone, table, doubt = path.on(rows)
     truth = None if y is None else class_numbers(path.stages.classes, y, table.n_rows)
     weights = check_weights(sample_weight, table.n_rows, "sample_weight", X)
     return ExitPathEvaluation(path, table, truth, weights, doubt, alone.value[-1])

@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
@@ -311,3 +312,11 @@ def test_stages_keep_the_numbers_by_which_they_were_named():
     assert [f.tolist() for f in model.stages_.features] == [[], [0]]
     possible = known.cascade.at_row(0).purchases()
     assert possible["stage"].to_dict() == {"blood": 1, "b": 1, "c": 2, "d": 2, "e": 3, "f": 3, "g": 3, "licence": 3}
+
+
+def test_what_is_not_fitted_says_so() -> None:
+    """Every question about a fitted cascade is refused by scikit-learn's error, which says to call `fit`."""
+    cascade, X = pm.BudgetCascadeClassifier(), np.zeros((3, 2))
+    for ask in (cascade.purchases, lambda: cascade.purchases(X), lambda: pm.cascades.evaluate_exit_path(cascade, X)):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            ask()
