@@ -37,10 +37,11 @@ from prunemodels.cascades.fitting import (
     without_weight_zero,
 )
 from prunemodels.cascades.kept_stages import NOWHERE, KeptStages
+from prunemodels.cascades.learning import common_reference
 from prunemodels.cascades.params import PARAMS
 from prunemodels.cascades.promised import promised
 from prunemodels.models.costs import column_prices
-from prunemodels.models.labelled_samples import Sample, labelled
+from prunemodels.models.labelled_samples import Sample, class_numbers, labelled
 from prunemodels.points import Rule
 from prunemodels.stages.judging import judged_by
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
@@ -245,6 +246,10 @@ class Cascade(FittedCascade):
             "random_state": seed,
             "by": by,
         }
+        if not is_classifier(self) and len(parts) > 1:
+            rows = parts[0].rows
+            truth = class_numbers(None, rows.y, len(rows))
+            options["reference"] = common_reference([part.table.value for part in parts], truth, rows.weights)
         paths = []
         with progress_bar(len(parts), "learning when to stop", getattr(self, "verbose", None)) as bar:
             for stages, table, rows, fold in parts:

@@ -318,6 +318,7 @@ def learn_exit_path(
     n_levels: Count = PARAMS.levels,
     random_state: Seed | np.random.RandomState | None = None,
     by: TreeLoss = WRONG,
+    reference: NDArray[np.float64] | None = None,
 ) -> ExitPath:
     """All optimal exit policies of some stages.
 
@@ -340,6 +341,8 @@ def learn_exit_path(
         see `prunemodels.exit_path`.
     by
         what predictions are judged by.
+    reference
+        shape (N, K): what another model says that was not trained on these rows, see `judged_losses`.
 
     Raises
     ------
@@ -364,7 +367,8 @@ def learn_exit_path(
             stacked, judged_table = learn_stack(table, truth, weights, rng, by, groups)
             final = stacked.table(table)
         # every doubt is judged on the same folds, by what its policies lose over the same costs
-        judged, loss = judged_losses(judged_table, truth, weights, by), lost(final.value, truth, by)
+        reference = None if reference is None else reference[used]
+        judged, loss = judged_losses(judged_table, truth, weights, by, reference), lost(final.value, truth, by)
         seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
         costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]
         for name in names:

@@ -32,7 +32,7 @@ thresholds lie half-way between two of them, so no row changes sides.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property, partial
@@ -116,24 +116,47 @@ class ExitSample:
         return float(self.losses(policy, loss) @ self.weights / self.weights.sum())
 
 
-def judged_losses(table: StageTable, truth: NDArray[Any], weights: Floats, by: TreeLoss = WRONG) -> Floats:
-    """The losses that policies are learned from, shape (S, N): what a reference stage expects, not what is observed.
+def judged_losses(
+    table: StageTable, truth: NDArray[Any], weights: Floats, by: TreeLoss = WRONG, reference: Floats | None = None
+) -> Floats:
+    """The losses that policies are learned from, shape (S, N): what a reference expects, not what is observed.
 
         classification:  what is expected to be lost by the class that stage s predicts, or by its probabilities          (1)
         regression:      (number of stage s - number of the reference)^2                                                  (2)
 
-    The reference is the last stage, unless an earlier one has less log loss, or squared error, on these rows by more than
-    two standard errors; no stage was trained on the rows whose outputs it gives. It is calibrated on these rows
+    The reference is `reference_of` the stages and `reference`. It is calibrated on these rows
     (`prunemodels.stages.stacking.calibrated`). The label of one row says little about a stage, its expectation more: in (1) and
-    (2) nothing is left of the labels' noise. (2) lacks the variance of the labels, which is the same for all stages. They are
-    rounded as by (5) above. `by`: what predictions are judged by, see `prunemodels.stages.judging.expected`.
+    (2) nothing is left of the labels' noise. (2) lacks the variance of the labels around the reference, which is the same for all
+    stages that have the same one. They are rounded as by (5) above.
+
+    `by`: what predictions are judged by, see `prunemodels.stages.judging.expected`.
     """
-    lost = np.array([fitting_loss(value, truth, by) for value in table.value])
-    reference = table.value[-1]
+    values = table.value if reference is None else np.append(table.value, reference[None], axis=0)
+    judge = reference_of(values, truth, weights, by)
+    return on_grid(expected(table.value, calibrated(judge, truth, weights), by), weights)
+
+
+def reference_of(values: Floats, truth: NDArray[Any], weights: Floats, by: TreeLoss = WRONG) -> Floats:
+    """What the last stage says, unless an earlier one has less log loss, or squared error, by more than two standard errors.
+
+    `values`: shape (S, N, K): of stages that were not trained on the row whose output they give.
+    """
+    lost = np.array([fitting_loss(value, truth, by) for value in values])
     best = int((lost @ weights).argmin())
-    if is_beyond_chance(lost[-1] - lost[best], weights, PARAMS.errors_apart):
-        reference = table.value[best]
-    return on_grid(expected(table.value, calibrated(reference, truth, weights), by), weights)
+    return np.asarray(values[best if is_beyond_chance(lost[-1] - lost[best], weights, PARAMS.errors_apart) else -1])
+
+
+def common_reference(values: Sequence[Floats], truth: Floats, weights: Floats) -> Floats | None:
+    """The best reference of some chains of stages that predict numbers; None where all have the same one.
+
+    By (2) chains with references of their own cannot be compared: one that ends with a bad stage seems to be without error.
+
+    `values`: of each chain, as in `reference_of`.
+    """
+    found = [reference_of(value, truth, weights) for value in values]
+    if all(np.array_equal(value, found[0]) for value in found):
+        return None
+    return min(found, key=lambda value: float(fitting_loss(value, truth) @ weights))
 
 
 @dataclass(frozen=True, eq=False)

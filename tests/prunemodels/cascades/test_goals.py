@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import sklearn
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -137,6 +137,17 @@ def test_bad_goals_are_refused_before_training(model: Any, says: str, monkeypatc
 def test_numbers_have_no_mistakes() -> None:
     with pytest.raises(InvalidInputError, match="mistakes are for classes"):
         pm.BudgetCascadeRegressor(mistakes=DEAR).fit(XR, YR)
+
+
+@pytest.mark.parametrize("seed", [2, 5, 6])
+def test_numbers_under_a_cap_are_predicted_from_the_best_two_columns(seed: int) -> None:
+    """Under a cap orders of purchases end in different sets; a bad end is judged by the best one, not by itself."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 4))
+    y = X @ [1, 2, 0, 0] + 0.5 * rng.normal(size=200)
+    model = pm.BudgetCascadeRegressor(LinearRegression(), 1, max_cost=2, cv=2, n_levels=8, random_state=0).fit(X, y)
+    assert model.stages_.features[model.policy_.last_stage].tolist() == [0, 1]
+    assert model.error_ < 0.35
 
 
 def test_fitted_stages_take_no_cap() -> None:
