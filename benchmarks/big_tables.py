@@ -31,8 +31,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.hepmass_like import N_FEATURES, events
-from benchmarks.measuring import Peak, apart, command_line, line, markdown
-from prunemodels.comparison.processes import STATUS
+from benchmarks.measuring import apart, command_line, line, markdown
+from prunemodels.comparison.processes import STATUS, PeakMemory
 from prunemodels.tables import problem_from_table
 from solvers.price_sharing import price_sharing
 
@@ -114,10 +114,10 @@ def measure(way: str, folder: Path) -> list[str]:
         write_table(few, 1000)
     WAYS[way](forest, few)  # compiling and importing are finished before the measurement
     started = time.perf_counter()
-    with Peak() as peak, anonymous_memory() as anonymous:
+    with PeakMemory() as peak, anonymous_memory() as anonymous:
         found = WAYS[way](forest, folder / "events.parquet")
     seconds = time.perf_counter() - started
-    memory = [f"{n / 2**20:,.0f} MB" for n in (peak.extra, *anonymous)]
+    memory = [f"{n / 2**20:,.0f} MB" for n in ((peak.bytes or 0), *anonymous)]
     return [way, f"{seconds:.1f} s", *memory, _told(found)]
 
 

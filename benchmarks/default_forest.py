@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks.measuring import Peak, apart, command_line, line, markdown, warm_up
+from benchmarks.measuring import apart, command_line, line, markdown, warm_up
+from prunemodels.comparison.processes import PeakMemory
 from prunemodels.data_files import load_dataset
 
 TRAIN_ROWS = 150_000  # the rows that the forest is grown on, the first ones; the cost sample comes after them
@@ -56,7 +57,7 @@ def left(problem: pm.PruningProblem) -> dict[str, int]:
 def measured(file: Path, job: str, given: argparse.Namespace) -> dict[str, float]:
     """Seconds of the instance and of a job, and the process's peak above what it held before."""
     warm_up()
-    with Peak() as peak:
+    with PeakMemory() as peak:
         started = time.perf_counter()
         forest, X = joblib.load(file), rows_of(TRAIN_ROWS, given.rows)[0]
         problem = pm.problem_from_forest(forest, X, costs=1)
@@ -64,7 +65,7 @@ def measured(file: Path, job: str, given: argparse.Namespace) -> dict[str, float
         JOBS[job](problem, given)
         ended, worked = time.perf_counter(), time.process_time() - worked
     seconds = {"instance": built - started, "seconds": ended - built, "cpu": worked}
-    return {**seconds, "bytes": peak.extra, **left(problem)}
+    return {**seconds, "bytes": (peak.bytes or 0), **left(problem)}
 
 
 def grow(file: Path, trees: int) -> None:

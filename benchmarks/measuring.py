@@ -18,7 +18,6 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.comparison.processes import PeakMemory
 from prunemodels.files.outputs import OutputFiles
 
 T = TypeVar("T")
@@ -43,14 +42,6 @@ def apart(work: Callable[..., T], *given: Any) -> T:
     """What `work` returns in a new process, so that neither memory nor caches of one piece of work affect another."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(work, *given).result()
-
-
-class Peak(PeakMemory):
-    """The largest resident memory while a block runs, above that at its start; 0 where the system does not say."""
-
-    @property
-    def extra(self) -> int:
-        return self.bytes or 0
 
 
 def write_text(place: Path, text: str) -> None:

@@ -40,13 +40,13 @@ from sklearn.datasets import make_friedman1
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from benchmarks.measuring import Peak, apart, cell, command_line, markdown, warm_up
+from benchmarks.measuring import apart, cell, command_line, markdown, warm_up
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import Status
 from formulations.errors import CapacityOverflowError, SolverFailedError
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.recount import Recount
-from prunemodels.comparison.processes import machine
+from prunemodels.comparison.processes import PeakMemory, machine
 
 N_FEATURES, N_TREES, LEAVES, TRAIN_ROWS = 10, 10, 32, 1000
 EXACT_ROWS = 500  # cost rows up to which the optimum is found in Python's integers as well
@@ -136,11 +136,11 @@ def figures(build: Build, n_lambdas: int) -> dict[str, float]:
     try:
         problem = build()
         _give_back_memory()
-        with Peak() as peak:
+        with PeakMemory() as peak:
             started = time.perf_counter()
             path = pm.pruning_path(problem)
             seconds = time.perf_counter() - started
-        found = {"refused": 0.0, "path_s": seconds, "peak_mb": peak.extra / 1e6, "states": path.relative_gap}
+        found = {"refused": 0.0, "path_s": seconds, "peak_mb": (peak.bytes or 0) / 1e6, "states": path.relative_gap}
         return found | at_lambdas(problem, path, n_lambdas) | within_budgets(problem, path)
     except CapacityOverflowError:
         return {"refused": 1.0}

@@ -20,12 +20,13 @@ import numpy as np
 
 import prunemodels as pm
 from benchmarks.instances import hard_lambdas, middles
-from benchmarks.measuring import Peak, best_of, warm_up
+from benchmarks.measuring import best_of, warm_up
 from benchmarks.suite.plain import plain_path, raw_cut
 from benchmarks.suite.study import Figure, Found, Lam, Measured, Row, Setting, alternate, instance, lambdas
 from formulations.instance.papers import two_trees
 from formulations.programs.matrix import MATRICES
 from proofs_checks import check_network_matrix, check_path, check_solution, formulation_network, read_matrix
+from prunemodels.comparison.processes import PeakMemory
 from solvers import min_cut, price_sharing
 from solvers.automatic import predicted_seconds
 from solvers.price_sharing import loop
@@ -136,7 +137,7 @@ PATH, BARE, PLAIN, RAW = "path", "path without certificate", "plain divide and c
 def measure_path(data: str, setting: Setting) -> Found:
     """Rows: the path with its certificate against the same without it, without merging and guesses, and against single cuts."""
     warm_up()
-    with Peak() as peak:
+    with PeakMemory() as peak:
         name, problem = instance(data, setting)
         first = pm.pruning_path(problem)
     lam: Lam = first.breakpoints[len(first) // 2]
@@ -150,7 +151,7 @@ def measure_path(data: str, setting: Setting) -> Found:
     found = alternate(works, repeats=setting.repeats, limit=2 * setting.limit)
     check_agreement(name, found, lam)
     counts = {"breakpoints": len(first), "usage arcs": problem.n_usage_arcs}
-    counts["bytes a usage arc, instance and path"] = peak.extra // problem.n_usage_arcs
+    counts["bytes a usage arc, instance and path"] = (peak.bytes or 0) // problem.n_usage_arcs
     figures = [Figure(name, what, count) for what, count in counts.items()]
     figures += [Figure(name, f"arcs of all cuts, {kind}", found.answer[kind].stats["arcs_cut"]) for kind in (PATH, PLAIN)]
     return [found.row(name, PATH, other) for other in (BARE, PLAIN, "min_cut", RAW)], figures
