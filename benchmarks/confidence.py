@@ -46,10 +46,9 @@ POPULATIONS: dict[str, tuple[Callable[[np.random.Generator, int], NDArray[np.flo
 """How costs are drawn, and their mean."""
 
 
-def share_too_low(population: str, method: Method, n: int, repeats: int, seed: int = 0) -> float:
+def share_too_low(population: str, method: Method, n: int, repeats: int) -> float:
     """The share of samples whose bound is below the true mean."""
-    draw, mean = POPULATIONS[population]
-    rng = np.random.default_rng(seed)
+    (draw, mean), rng = POPULATIONS[population], np.random.default_rng(0)
     return float(np.mean([upper_bound(draw(rng, n), DEAREST, ALPHA, method) < mean for _ in range(repeats)]))
 
 

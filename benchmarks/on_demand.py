@@ -29,7 +29,7 @@ from prunemodels.on_demand.predictor import OnDemandPredictor
 from prunemodels.stages.policy import StagedModel
 
 BUDGETS: dict[str, tuple[float | None, ...]] = {"miniboone": (10, 20, None), "covtype426k": (8, 14, None)}
-MOST_ROWS = 20_000  # held-out rows to predict
+MOST_ROWS, REPEATS = 20_000, 5  # held-out rows to predict; forests, or splits
 PRICED = ("heart_cleveland", "ann_thyroid", "hepatitis", "pima", "bupa")
 
 
@@ -66,11 +66,11 @@ def uniform(name: str) -> None:
         print(line(name, "none" if budget is None else f"{budget:g}", *costs, seconds), flush=True)
 
 
-def priced(name: str, share: float | None, forests: int = 5) -> None:
+def priced(name: str, share: float | None) -> None:
     """Print one line: forests pruned to at most a share of the unpruned cost in dollars, or not pruned; means over forests."""
     data, costs = load_dataset(name), load_prices(PRICES[name])
     kept = []
-    for seed in range(forests):
+    for seed in range(REPEATS):
         order = np.random.default_rng(seed).permutation(len(data.y))
         train, cost, test = np.split(order, [len(order) // 2, 3 * len(order) // 4])
         forest = RandomForestClassifier(40, random_state=seed).fit(data.X.iloc[train], data.y[train])
@@ -100,13 +100,13 @@ class WithoutSubstitutes:
         return replace(self.cascade.staged_model(), chains=())
 
 
-def down(splits: int = 5) -> None:
+def down() -> None:
     """Print a line for each supplier: error and cost while it delivers, and while it is down, with and without substitutes."""
     data = load_dataset("heart_cleveland")
     of = {column: name for name, columns in SUPPLIERS.items() for column in columns}
     items = pm.CostItems.grouped([of[column] for column in data.X.columns], SUPPLIER_PRICES)
     found: dict[str, list[list[float]]] = {name: [] for name in ("history", "exercise", "scan")}
-    for seed in range(splits):
+    for seed in range(REPEATS):
         train, test = np.split(np.random.default_rng(seed).permutation(len(data.y)), [2 * len(data.y) // 3])
         X, y = data.X.iloc[test], data.y[test]
         table = from_table(X)

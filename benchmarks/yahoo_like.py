@@ -22,18 +22,18 @@ GROUPS = 30  # groups of features that a document has or lacks together
 Floats = NDArray[np.float64]
 
 
-def prices(seed: int = 0) -> NDArray[np.int64]:
+def prices() -> NDArray[np.int64]:
     """The price of each feature, shape (519,)."""
-    return np.random.default_rng([seed, 1]).permutation(np.repeat(PRICE_CLASSES, FEATURES_BY_PRICE))
+    return np.random.default_rng([0, 1]).permutation(np.repeat(PRICE_CLASSES, FEATURES_BY_PRICE))
 
 
-def documents(n: int, seed: int, block: int = 1_000, world: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+def documents(n: int, seed: int, block: int = 1_000) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
     """Documents, query by query, and whether each is relevant; float32 of shape (n, 519).
 
-    Each block of queries has its own seed, so the first rows do not depend on n. `world` is the seed of the features and their
-    prices, `seed` that of queries and documents: another seed gives new documents with the same features.
+    Each block of queries has its own seed, so the first rows do not depend on n; another seed gives new documents with the same
+    features.
     """
-    features = _Features(world)
+    features = _Features()
     X, y = np.empty((n, N_FEATURES), dtype=np.float32), np.empty(n, dtype=np.int8)
     first = k = 0
     while first < n:
@@ -46,12 +46,12 @@ def documents(n: int, seed: int, block: int = 1_000, world: int = 0) -> tuple[ND
 class _Features:
     """The features: their loadings on the hidden quantities, their noise, and their groups."""
 
-    def __init__(self, world: int) -> None:
-        rng = np.random.default_rng([world, 3])
+    def __init__(self) -> None:
+        rng = np.random.default_rng([0, 3])
         self.kind = rng.choice(3, N_FEATURES, p=(0.15, 0.3, 0.55))  # query, document, match
         sparse = rng.random((HIDDEN, N_FEATURES)) < 0.3
         self.loading = sparse * rng.normal(size=(HIDDEN, N_FEATURES))
-        self.noise = 1.2 / np.sqrt(1.0 + np.searchsorted(PRICE_CLASSES, prices(world)))
+        self.noise = 1.2 / np.sqrt(1.0 + np.searchsorted(PRICE_CLASSES, prices()))
         self.steps = rng.choice([4, 16, 64, 4096], N_FEATURES)  # counts and flags take few values
         self.group = rng.integers(0, GROUPS, N_FEATURES)
         self.presence = rng.uniform(0.6, 1.0, GROUPS)

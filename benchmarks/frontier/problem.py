@@ -83,11 +83,6 @@ class Problem:
         """Whether there are fewer than 5,000 training rows, so that exact costs and dense grids are cheap."""
         return len(self.train.X) < 5000
 
-    @property
-    def unit_prices(self) -> bool:
-        """Whether each feature has an item of its own, and all cost the same."""
-        return all(len(items) == 1 for items in self.costs.needs) and len(set(self.costs.prices)) == 1 < self.costs.n_items
-
     @cached_property
     def full_price(self) -> float:
         """What all features cost together."""

@@ -247,8 +247,8 @@ def test_documents_are_those_of_queries() -> None:
     assert len(np.unique(X, axis=0)) == 1500
     assert ((X >= 0) & (X <= 1)).all()
     assert 0.6 < y.mean() < 0.85
-    kind = yahoo_like._Features(0).kind
-    of_query = X[:, (kind == 0) & (yahoo_like._Features(0).steps == 4096)]
+    kind = yahoo_like._Features().kind
+    of_query = X[:, (kind == 0) & (yahoo_like._Features().steps == 4096)]
     both = (of_query[1:] > 0) & (of_query[:-1] > 0)  # a document may lack a group of features
     same = ((of_query[1:] == of_query[:-1]) | ~both).all(axis=1)
     assert 15 < 1500 / (1 + (~same).sum()) < 35
