@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.model_selection import FixedThresholdClassifier
@@ -54,12 +54,11 @@ def random_steps(rng: np.random.Generator) -> Any:
     return make_column_transformer(some_words, *some_numbers, (FunctionTransformer(ratio), ["debt", "score"]), sparse_threshold=0)
 
 
-def random_pipeline(seed: int, *, regression: bool = False) -> tuple[Pipeline, pm.CostItems]:
+def random_pipeline(seed: int) -> tuple[Pipeline, pm.CostItems]:
     """A fitted pipeline, and prices of raw columns, some of which share an item."""
     rng = np.random.default_rng(seed)
-    kind: Any = ExtraTreesRegressor if regression else RandomForestClassifier
-    model = kind(int(rng.integers(2, 7)), max_depth=4, random_state=seed)
-    pipe = make_pipeline(random_steps(rng), model).fit(X, X["age"] if regression else y)
+    model = RandomForestClassifier(int(rng.integers(2, 7)), max_depth=4, random_state=seed)
+    pipe = make_pipeline(random_steps(rng), model).fit(X, y)
     pipe[0].named_transformers_["functiontransformer"].made_from_ = [["debt", "score"]]
     needs = [["visit"], ["form"], ["visit", "file"], ["form"], ["lab"], ["file"]]
     return pipe, pm.CostItems.from_items({"visit": 3, "form": 0.5, "file": 2, "lab": 9}, needs)

@@ -29,7 +29,6 @@ import prunemodels as pm
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.forest_exits import cascade_of
 from prunemodels.cascades.learning import ExitSample, LearnedExits, exit_problem
-from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from prunemodels.stages.doubt import MarginDoubt
 from prunemodels.stages.judging import lost
 from prunemodels.stages.policy import ExitPolicy, levels
@@ -92,11 +91,6 @@ def hand_cascade() -> Cascade:
     cascade.policy_ = ExitPolicy(MarginDoubt(), THETA, np.array([[False, False, True], [False, False, True]]))
     cascade.row_, cascade.cost_, cascade.error_ = None, 7.125, 0.375
     return cascade
-
-
-def facts_of(source: Any, X: Any = None, y: Any = None, **options: Any) -> CascadeFacts:
-    """Facts with the defaults of `report_page`."""
-    return gather_cascade(source, X, y, **options)
 
 
 def cells(page: str, caption: str) -> list[list[str]]:

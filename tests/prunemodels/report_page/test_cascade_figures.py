@@ -34,7 +34,7 @@ from prunemodels.statements.mean_bounds import ends_along
 from tests.loops import looped
 from tests.prunemodels.cascade_cases import KINDS, Kind, case, middle
 from tests.prunemodels.cascades.tables import learn_exits, margins, monotone_policies, random_table, tally, walk
-from tests.prunemodels.report_page.cascade_cases import ITEMS, ROWS, TRUTH, facts_of, hand_cascade, hand_path, stages
+from tests.prunemodels.report_page.cascade_cases import ITEMS, ROWS, TRUTH, hand_cascade, hand_path, stages
 from tests.prunemodels.report_page.cases import Page, classifier
 
 
@@ -49,7 +49,7 @@ def test_evidence_by_hand() -> None:
         None,
         True,
     )
-    told = [facts_of(hand_cascade()).cells(s)[-1] for s in range(3)]
+    told = [gather_cascade(hand_cascade(), None, None).cells(s)[-1] for s in range(3)]
     assert told == ["0", "1.25", "7.125"]  # 5/8 of 2; and 3/8 of 5, with 4 for all
 
 
@@ -162,7 +162,7 @@ def test_purchases_of_trees(kind: Kind) -> None:
 
 def test_the_pictures_by_hand() -> None:
     """3/8, 2/8 and 3/8 stop; the visit is bought by the second stage on, scan and licence by the third."""
-    facts = facts_of(hand_cascade(), ROWS, TRUTH)
+    facts = gather_cascade(hand_cascade(), ROWS, TRUTH)
     assert facts.on_rows is not None
     layers, bars, items = pictures.stops(facts, facts.on_rows)
     assert re.findall(r"> ?([\d.]+) %, [\d.]+ % wrong<", bars.svg) == ["37.5", "25", "37.5"]
@@ -182,7 +182,7 @@ def test_nothing_bought_is_said() -> None:
     cascade = hand_cascade()
     cascade.stages_ = replace(cascade.stages_, items=pm.CostItems.plain([0, 0, 0, 0]))
     cascade.exit_path_ = replace(cascade.exit_path_, stages=cascade.stages_)
-    facts = facts_of(cascade, ROWS, TRUTH)
+    facts = gather_cascade(cascade, ROWS, TRUTH)
     assert facts.on_rows is not None
     (bars,) = pictures.stops(facts, facts.on_rows)
     assert bars.caption == "Nothing that has a price was bought."
