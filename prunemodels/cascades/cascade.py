@@ -41,14 +41,13 @@ from prunemodels.cascades.learning import common_reference
 from prunemodels.cascades.params import PARAMS
 from prunemodels.cascades.promised import promised
 from prunemodels.models.costs import column_prices
-from prunemodels.models.labelled_samples import Sample, class_numbers, labelled
+from prunemodels.models.labelled_samples import Sample, check_apart, class_numbers, group_numbers, labelled, part_of
 from prunemodels.points import Rule
 from prunemodels.stages.judging import judged_by
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.raw_tables import cascade_sample
 from prunemodels.stages.set_stages import SetStages
 from prunemodels.stages.stages import Stages, table_of
-from prunemodels.statements.groups import check_apart, group_numbers, part_of
 from prunemodels.statements.mean_bounds import unequal
 from prunemodels.statements.promises import check_enough, check_max_error
 

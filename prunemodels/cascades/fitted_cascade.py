@@ -24,12 +24,11 @@ from prunemodels.cascades.exit_path import Choice, ExitPath, chosen
 from prunemodels.cascades.fewer_columns import without_unused
 from prunemodels.cascades.learning import ExitSample
 from prunemodels.cascades.promised import promised
-from prunemodels.models.labelled_samples import labelled, rows_to_predict
+from prunemodels.models.labelled_samples import group_numbers, labelled, rows_to_predict
 from prunemodels.stages.judging import predicted_classes
 from prunemodels.stages.policy import Chain, Decision, ExitPolicy, StagedModel, decide
 from prunemodels.stages.raw_tables import raw_rows, reads_raw_columns
 from prunemodels.stages.stages import PricedStages, Stages, priced_stages
-from prunemodels.statements.groups import group_numbers
 from prunemodels.statements.promises import Promise, check_max_error
 
 

@@ -28,7 +28,7 @@ from formulations.stored_arrays import fingerprint
 from prunemodels.cascades.elimination import JudgedFold, constant_of, mean_loss, parts_enough
 from prunemodels.cascades.kept_stages import NOWHERE, KeptStages
 from prunemodels.cascades.params import PARAMS
-from prunemodels.models.labelled_samples import Sample, class_numbers
+from prunemodels.models.labelled_samples import Sample, class_numbers, folds_of, part_of
 from prunemodels.stages.judging import WRONG, fitting_loss
 from prunemodels.stages.set_stages import (
     BlendedStage,
@@ -40,7 +40,6 @@ from prunemodels.stages.set_stages import (
     predictions_of,
 )
 from prunemodels.stages.stages import Stages, StageTable, table_of
-from prunemodels.statements.groups import folds_of, part_of
 
 Division = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows to train on, and held-out rows."""

@@ -40,13 +40,12 @@ from prunemodels.cascades.fitting import (
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.reading import check_columns
-from prunemodels.models.labelled_samples import class_numbers
+from prunemodels.models.labelled_samples import class_numbers, group_numbers
 from prunemodels.points import Rule
 from prunemodels.stages.judging import LossWord, Mistakes, judged_by
 from prunemodels.stages.set_stages import SetStages, check_named_columns, row_prices
 from prunemodels.stages.stages import table_of
 from prunemodels.stages.tree_stages import TreeStages, prunings_as_stages, without_gaps
-from prunemodels.statements.groups import group_numbers
 
 
 class _Cascade(Cascade):

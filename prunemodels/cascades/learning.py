@@ -45,13 +45,13 @@ from formulations.answers.nested_rows import ClosurePath
 from formulations.instance.parametric_closure import ParametricClosure
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.cascades.params import PARAMS
+from prunemodels.models.labelled_samples import folds_of
 from prunemodels.stages.doubt import Doubt
 from prunemodels.stages.judging import WRONG, expected, fitting_loss, is_beyond_chance
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
 from prunemodels.stages.policy import Cut, ExitPolicy, levels, prices_of_cost, thresholds
 from prunemodels.stages.stacking import Stack, calibrated
 from prunemodels.stages.stages import StageTable
-from prunemodels.statements.groups import folds_of
 from solvers.path.closure_path import closure_path
 
 Floats = NDArray[np.float64]

@@ -15,8 +15,7 @@ from prunemodels.cascades.params import PARAMS
 from prunemodels.models.labelled_samples import class_numbers
 from prunemodels.stages.judging import lost
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
-from prunemodels.statements.groups import over_groups, repeated
-from prunemodels.statements.mean_bounds import BoundMethod
+from prunemodels.statements.mean_bounds import BoundMethod, over_groups, repeated
 from prunemodels.statements.promises import Draws, Promise, check_enough, last_kept
 
 

@@ -42,8 +42,7 @@ from prunemodels.evaluation.evaluate import Evaluation, evaluate
 from prunemodels.models.labelled_samples import losses_of
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.statements.change import error_interval
-from prunemodels.statements.groups import over_groups
-from prunemodels.statements.mean_bounds import MeanInterval
+from prunemodels.statements.mean_bounds import MeanInterval, over_groups
 from prunemodels.statements.wording import amount, count, error, interval, limit_uses, share, use_in_words
 
 

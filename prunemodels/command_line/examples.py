@@ -27,12 +27,11 @@ from prunemodels.cascades.cascade import Cascade
 from prunemodels.command_line.parsing import agreed, errors_naming, option_of, typed
 from prunemodels.command_line.process import SETTINGS, doing
 from prunemodels.data_files import read_and_tell, shown, take_column, take_columns, take_features
-from prunemodels.models.labelled_samples import class_numbers
+from prunemodels.models.labelled_samples import check_apart, class_numbers, group_numbers
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.number_columns import TAKEN, Marks
 from prunemodels.stages.raw_tables import reads_raw_columns
 from prunemodels.stages.table_preparation import as_floats, kind_of, level_words
-from prunemodels.statements.groups import check_apart, group_numbers
 from prunemodels.statements.wording import count, share
 
 

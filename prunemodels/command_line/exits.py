@@ -47,8 +47,8 @@ from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.evaluate import item_label
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
+from prunemodels.models.labelled_samples import part_of
 from prunemodels.report_page.cascade import OnRows, counted_rows, found_in_fitting, judged_on
-from prunemodels.statements.groups import part_of
 from prunemodels.statements.promises import check_enough, check_max_error
 from prunemodels.statements.wording import amount, error, share
 

@@ -41,14 +41,13 @@ from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.answers import Known
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
-from prunemodels.models.labelled_samples import class_numbers, losses_of
+from prunemodels.models.labelled_samples import check_apart, class_numbers, losses_of, part_of
 from prunemodels.models.tree_model import TreeModel, tree_model_of
 from prunemodels.stages.raw_tables import codes, group_columns, identifiers, is_numeric
 from prunemodels.stages.table_preparation import kind_of, prepared
 from prunemodels.statements.by_class import NAMES, ByClass, by_class, positive_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
-from prunemodels.statements.groups import check_apart, part_of, repeated
-from prunemodels.statements.mean_bounds import MeanInterval
+from prunemodels.statements.mean_bounds import MeanInterval, repeated
 from prunemodels.statements.wording import amount, budget_verdict, count, error, interval, is_overrun
 
 DEPTHS = {"forest": 8, "boosted": 4}

@@ -28,10 +28,9 @@ from prunemodels.models.costs import Costs, column_prices
 from prunemodels.models.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, stores_errors
 from prunemodels.models.forests.problems import problem_of
 from prunemodels.models.forests.reading import ReadForest, tree_views
-from prunemodels.models.labelled_samples import Sample, other_sample, rows_to_predict, split, training_sample
+from prunemodels.models.labelled_samples import Sample, group_numbers, other_sample, rows_to_predict, split, training_sample
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import Rule
-from prunemodels.statements.groups import group_numbers
 from solvers import pruning_path
 from solvers.within.solve import Method
 

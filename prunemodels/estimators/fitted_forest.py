@@ -37,10 +37,9 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import Errors, Given
 from prunemodels.models.forests.problems import problem_of, pruned_copy
 from prunemodels.models.forests.reading import ReadForest
-from prunemodels.models.labelled_samples import forest_losses
+from prunemodels.models.labelled_samples import forest_losses, group_numbers, part_of
 from prunemodels.points import Rule
-from prunemodels.statements.groups import group_numbers, over_groups, part_of, repeated
-from prunemodels.statements.mean_bounds import BoundMethod, unequal
+from prunemodels.statements.mean_bounds import BoundMethod, over_groups, repeated, unequal
 from prunemodels.statements.promises import Draws, Promise, check_enough, check_max_error, last_kept
 from solvers import pruning_path
 from solvers.within.solve import Method, solve_limits

@@ -23,11 +23,11 @@ from formulations.shown import Card, Shown, is_rate
 from prunemodels.evaluation.evaluate import PARAMS
 from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
+from prunemodels.models.labelled_samples import group_numbers
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import SAME_POINT
 from prunemodels.solving import solve
 from prunemodels.statements.change import HeldOutChange, small_increase
-from prunemodels.statements.groups import group_numbers
 from prunemodels.statements.promises import Promise
 from prunemodels.statements.wording import amount, asked_for, count, error, transferable
 from solvers.path.pruning_path import pruning_path

@@ -25,10 +25,9 @@ from sklearn.model_selection import FixedThresholdClassifier
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 from formulations.instance.tree_loss import TreeLoss
-from prunemodels.models.labelled_samples import class_numbers
+from prunemodels.models.labelled_samples import class_numbers, folds_of
 from prunemodels.models.response import unwrapped
-from prunemodels.statements.groups import folds_of, over_groups, repeated
-from prunemodels.statements.mean_bounds import paired_interval, paired_share_interval
+from prunemodels.statements.mean_bounds import over_groups, paired_interval, paired_share_interval, repeated
 
 Floats = NDArray[np.float64]
 

@@ -1,6 +1,7 @@
 """The examples that `fit` is given: checks as in scikit-learn, and the split into training and validation examples.
 
-Labels and targets are read for a model: one for each row, and of the model's kind.
+Labels and targets are read for a model: one for each row, and of the model's kind. Examples may come in groups, such as the
+visits of a patient: no group is on two sides of a split.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d, validate_data
@@ -22,7 +24,6 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import in_order_of, real_array
 from formulations.instance.tree_loss import TreeLoss
 from formulations.sparse_arrays import without_duplicates
-from prunemodels.statements.groups import part_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,7 @@ class Sample:
     weight: NDArray[np.float64] | None
     # int64: the positions of the examples among those that the user gave; None: these are all of them.
     place: NDArray[np.int64] | None = None
-    group: NDArray[np.int64] | None = None  # the group of each example, see `prunemodels.statements.groups`
+    group: NDArray[np.int64] | None = None  # the number of each example's group, see `group_numbers`
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -183,6 +184,49 @@ def split(
             f"n_samples={n} at validation_fraction={fraction} leave no example to validate on; give more, or X_valid and y_valid"
         )
     return sample.take(np.flatnonzero(~valid)), sample.take(np.flatnonzero(valid))
+
+
+def group_numbers(groups: Any, X: Any, name: str = "groups") -> NDArray[np.int64] | None:
+    """The group of each row as a number from 0 on, shape (N,); None where none are given."""
+    if groups is None:
+        return None
+    n, given = len(X) if hasattr(X, "__len__") and not hasattr(X, "tocsr") else X.shape[0], in_order_of(X, groups, name)
+    values = pd.Series(np.asarray(given).tolist())
+    if len(values) != n:
+        raise InvalidInputError(f"{name} has {len(values):,} entries, X has {n:,} rows; give one group each")
+    if values.isna().any():
+        raise InvalidInputError(f"{name}[{int(np.flatnonzero(values.isna())[0])}] is missing; give each row a group")
+    found: NDArray[np.int64] = pd.factorize(values)[0].astype(np.int64)
+    if found.max(initial=0) < 1:
+        raise InvalidInputError(f"{name} has one group; rows that are kept apart need at least two")
+    return found
+
+
+def check_apart(groups: Any, others: Any, names: tuple[str, str]) -> None:
+    """Refuse a group that stands on both sides."""
+    if groups is None or others is None:
+        return
+    both = set(np.asarray(groups).tolist()) & set(np.asarray(others).tolist())
+    if both:
+        raise InvalidInputError(
+            f"the group {min(both, key=str)!r} is in {names[0]} and in {names[1]}; give each group to one of them"
+        )
+
+
+def folds_of(n: int, most: int, groups: NDArray[np.int64] | None, seed: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """At most so many folds of n rows, drawn at random: rows to learn from, and those of the fold."""
+    if groups is None:
+        parts = KFold(min(most, n), shuffle=True, random_state=seed).split(np.arange(n))
+    else:
+        count = min(most, np.unique(groups).size)
+        parts = GroupKFold(count, shuffle=True, random_state=seed).split(np.arange(n), groups=groups)
+    return [(np.asarray(rows), np.asarray(held_out)) for rows, held_out in parts]
+
+
+def part_of(n: int, share: float, groups: NDArray[np.int64], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows, and a share of them that is kept apart, drawn by groups."""
+    rows, apart = next(GroupShuffleSplit(1, test_size=share, random_state=seed).split(np.arange(n), groups=groups))
+    return np.asarray(rows), np.asarray(apart)
 
 
 def class_numbers(

@@ -30,6 +30,7 @@ from formulations.shown import is_rate
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import ExitPathEvaluation, Stops, stops_of
 from prunemodels.cascades.exit_path import ExitPath
+from prunemodels.models.labelled_samples import group_numbers
 from prunemodels.report_page.evidence import Evidence, evidence_of_cascade
 from prunemodels.report_page.facts import Mark, PageOptions, Tradeoff, table_or_array, told
 from prunemodels.report_page.payers import PAGE, Answers, Payers, Purchase, payers, purchases
@@ -39,8 +40,7 @@ from prunemodels.stages.policy import ExitPolicy
 from prunemodels.stages.stages import PricedStages
 from prunemodels.statements.by_class import ByClass, by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
-from prunemodels.statements.groups import group_numbers, over_groups, repeated
-from prunemodels.statements.mean_bounds import effective_rows, ends_along, standard_error
+from prunemodels.statements.mean_bounds import effective_rows, ends_along, over_groups, repeated, standard_error
 from prunemodels.statements.wording import amount, count, error, share
 
 Floats = NDArray[np.float64]

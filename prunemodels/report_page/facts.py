@@ -41,14 +41,13 @@ from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.evaluation.vote import with_cut
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.forests.problems import apply_pruning
-from prunemodels.models.labelled_samples import losses_of
+from prunemodels.models.labelled_samples import group_numbers, losses_of
 from prunemodels.models.losses import loss_of
 from prunemodels.models.trees import pruned_ends
 from prunemodels.report_page.evidence import Evidence, evidence_of
 from prunemodels.report_page.payers import PAGE, Answers, Payers, payers
 from prunemodels.statements.by_class import by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
-from prunemodels.statements.groups import group_numbers
 from prunemodels.statements.mean_bounds import MeanInterval, ends_along
 from prunemodels.statements.wording import count, is_overrun, transferable
 

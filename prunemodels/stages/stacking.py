@@ -24,10 +24,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from formulations.instance.tree_loss import TreeLoss
+from prunemodels.models.labelled_samples import folds_of
 from prunemodels.stages.judging import WRONG, is_better
 from prunemodels.stages.params import PARAMS
 from prunemodels.stages.stages import StageOutput, StageTable
-from prunemodels.statements.groups import folds_of
 
 Floats = NDArray[np.float64]
 

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.shown import Card, Shown
-from prunemodels.statements.groups import over_groups, repeated
-from prunemodels.statements.mean_bounds import PARAMS, MeanInterval, paired_share_interval, share_interval
+from prunemodels.statements.mean_bounds import PARAMS, MeanInterval, over_groups, paired_share_interval, repeated, share_interval
 from prunemodels.statements.wording import MINUS, POINTS, count, interval, share
 
 Floats = NDArray[np.float64]

@@ -20,7 +20,6 @@ from formulations.instance.tree_loss import TreeLoss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, is_rate
 from prunemodels.statements.by_class import NAMES, ByClass
-from prunemodels.statements.groups import over_groups, repeated
 from prunemodels.statements.mean_bounds import (
     PARAMS,
     Effective,
@@ -28,8 +27,10 @@ from prunemodels.statements.mean_bounds import (
     Method,
     effective_rows,
     mean_interval,
+    over_groups,
     paired_interval,
     paired_share_interval,
+    repeated,
     share_interval,
     sign_test,
 )
@@ -250,7 +251,7 @@ def change_of(
 ) -> HeldOutChange:
     """Compare costs and losses of two models on the same examples of positive weight; pairs are in the order before, after.
 
-    `groups`: shape (N,): intervals count groups, see `prunemodels.statements.groups`.
+    `groups`: shape (N,): intervals count groups, see `prunemodels.statements.mean_bounds`.
     """
     groups = repeated(groups)
     classification = loss.name in ("zero_one", "misclassification_costs")

@@ -39,11 +39,21 @@ are worse and c of those that are better, has the ends (Newcombe 1998, of whose 
 and 0 lies between them unless the exact sign test on the draws that are worse or better rejects it at the same confidence: five
 worse and none better (p = 0.063) do not say that something rose. On 30 to 2,000 rows (6) held in 95.2 to 100 % of the samples,
 Student's interval in 78 to 100 % (``python -m benchmarks.confidence --pairs``).
+
+Examples may come in groups, such as the visits of a patient. With n_g examples of weights w_i in group g, a mean over the
+examples is one over the groups,
+
+    sum of w_i x_i / sum of w_i  =  sum of W_g mean_g / sum of W_g,      W_g = sum of w_i in g,  mean_g = their mean         (7)
+
+so a group counts as one draw, whatever its examples have in common, and intervals are those of weighted draws (Liang and Zeger,
+1986, for standard errors). A share's interval is exact where each group is a single example. The share of a group lies between 0
+and 1 and varies less than a draw that is 0 or 1, so else the interval is too wide rather than too narrow.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -301,6 +311,20 @@ def paired_interval(d: NDArray[np.float64], weights: NDArray[np.float64], confid
     """The mean of differences, of any sign, with Student's two-sided interval."""
     mean, error, half = _mean(d, weights), standard_error(d, weights), _half_width(d, weights, (1 - confidence) / 2)
     return MeanInterval(mean, error, mean - half, mean + half, confidence, "t", len(d), effective_rows(weights))
+
+
+def repeated(groups: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    """The groups; None where each is a single row, which is no groups."""
+    return None if groups is None or np.unique(groups).size == groups.size else groups
+
+
+def over_groups(
+    each: Sequence[NDArray[np.float64]], weights: NDArray[np.float64], groups: NDArray[np.int64]
+) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
+    """(7): the means of some amounts in each group, and the groups' weights."""
+    total = np.bincount(groups, weights=weights).astype(np.float64)
+    there = total > 0  # others have no example among these
+    return [np.bincount(groups, weights=weights * x)[there] / total[there] for x in each], total[there]
 
 
 @njit(cache=True)

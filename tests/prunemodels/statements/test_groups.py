@@ -19,11 +19,10 @@ from prunemodels.cascades.fitting import divisions
 from prunemodels.command_line.cli import main
 from prunemodels.errors import InvalidInputError
 from prunemodels.files.forests import save_forest
-from prunemodels.models.labelled_samples import Sample
+from prunemodels.models.labelled_samples import Sample, folds_of
 from prunemodels.report_page.page import _facts as gathered
 from prunemodels.stages.raw_tables import group_columns
-from prunemodels.statements.groups import folds_of, over_groups
-from prunemodels.statements.mean_bounds import paired_share_interval, share_interval
+from prunemodels.statements.mean_bounds import over_groups, paired_share_interval, share_interval
 
 
 def visits(patients: int, seed: int = 0) -> pd.DataFrame:
