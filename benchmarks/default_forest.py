@@ -30,7 +30,6 @@ TRAIN_ROWS = 150_000  # the rows that the forest is grown on, the first ones; th
 
 JOBS: dict[str, Callable[[pm.PruningProblem, argparse.Namespace], object]] = {
     "one lambda": lambda problem, given: pm.solve(problem, lam=given.lam),
-    "path": lambda problem, _: pm.pruning_path(problem, certificate=False),
     "path, certificate": lambda problem, _: pm.pruning_path(problem),
     "budget": lambda problem, given: pm.solve(problem, budget=given.budget),
 }

@@ -227,8 +227,8 @@ def grown(rows: int = 4_000, trees: int = 20, depth: int = 10, n_train: int = 4_
 _miniboone = cache(partial(bp16, "miniboone"))
 
 
-def miniboone(rows: int) -> pm.PruningProblem:
-    """BP16's forest, with the first rows of its cost sample."""
+def miniboone(rows: int | None) -> pm.PruningProblem:
+    """BP16's forest, with the first rows of its cost sample; None: all."""
     forest, X = _miniboone()
     return pm.problem_from_forest(forest, X[:rows], costs=1)
 

@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine, make_classification
+from sklearn import datasets
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
@@ -24,13 +24,7 @@ from prunemodels.data_files import load_dataset
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Shares of the unpruned cost; for each a lambda is chosen at which the optimum costs about that."""
 
-SHIPPED = {
-    "iris": load_iris,
-    "wine": load_wine,
-    "breast_cancer": load_breast_cancer,
-    "digits": load_digits,
-    "diabetes": load_diabetes,
-}
+SHIPPED = {name: getattr(datasets, f"load_{name}") for name in ("iris", "wine", "breast_cancer", "digits", "diabetes")}
 """Data that scikit-learn ships."""
 
 REAL = {"sonar": None, "heart_statlog": None} | {
@@ -105,7 +99,7 @@ def random_instances(*, quick: bool = False) -> Iterator[Instance]:
     sizes = [(t, depth, rows) for t in (1, 2, 5, 10) for depth in (3, 8) for rows in (30, 200)]
     for t, depth, rows in [(1, 3, 20), (3, 4, 30)] if quick else sizes:
         seed = 100 * t + 10 * depth + rows
-        X, y = make_classification(600, 12, n_informative=6, n_redundant=3, flip_y=0.1, random_state=seed)
+        X, y = datasets.make_classification(600, 12, n_informative=6, n_redundant=3, flip_y=0.1, random_state=seed)
         real = np.random.default_rng(seed).lognormal(size=12).round(2).clip(0.01)
         for prices, costs in (("equal", 1), ("real", real)):
             problem = grown(X, y, trees=t, rows=rows, depth=depth, costs=costs)

@@ -17,7 +17,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 import prunemodels as pm
-from benchmarks.instances import bp16, shipped
+from benchmarks.growth import miniboone
+from benchmarks.instances import shipped
 from benchmarks.measuring import command_line, line, markdown
 from prunemodels.comparison.processes import machine
 from prunemodels.example import problem as example
@@ -36,18 +37,11 @@ def heart() -> pm.PruningProblem:
     return pm.problem_from_forest(forest, X_valid, costs=prices)
 
 
-def breast_cancer() -> pm.PruningProblem:
-    """40 trees on scikit-learn's breast cancer data, 280 rows, equal prices."""
-    return shipped("breast_cancer", trees=40, rows=280)
-
-
-def miniboone() -> pm.PruningProblem:
-    """BP16's forest."""
-    forest, X = bp16("miniboone")
-    return pm.problem_from_forest(forest, X, costs=1.0)
-
-
-INSTANCES: dict[str, Callable[[], pm.PruningProblem]] = {"heart": heart, "breast_cancer": breast_cancer, "miniboone": miniboone}
+INSTANCES: dict[str, Callable[[], pm.PruningProblem]] = {
+    "heart": heart,
+    "breast_cancer": lambda: shipped("breast_cancer", trees=40, rows=280),
+    "miniboone": lambda: miniboone(None),
+}
 
 
 def questions(name: str, problem: pm.PruningProblem, *, limits: bool) -> Iterator[list[pm.Limit]]:

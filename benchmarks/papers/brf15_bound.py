@@ -101,17 +101,9 @@ def run(unit: Unit) -> list[Row]:
         # the least impurity above 0 is that of two examples of different classes
         measure, power = kind["impurity"], kind.get("power", 2.0)
         scaled = impurity(np.bincount(y), measure, power=power) / impurity([1, 1], measure, power=power)
-        rows.append(
-            {
-                "number": number,
-                "wrong": int((model.predict(X) != y).sum()),
-                "max_cost": float(paid.max()),
-                "optimal_max_cost": worst,
-                "mean_cost": float(paid.mean()),
-                "optimal_mean_cost": mean,
-                "bound": math.log(scaled) + 1,
-            }
-        )
+        costs = {"max_cost": float(paid.max()), "mean_cost": float(paid.mean())}
+        costs |= {"optimal_max_cost": worst, "optimal_mean_cost": mean}
+        rows.append({"number": number, "wrong": int((model.predict(X) != y).sum()), **costs, "bound": math.log(scaled) + 1})
     return rows
 
 
@@ -120,19 +112,10 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (method, examples), of in frame.groupby(["method", "examples"], sort=False):
         ratio, mean_ratio = of["max_cost"] / of["optimal_max_cost"], of["mean_cost"] / of["optimal_mean_cost"]
-        rows.append(
-            {
-                "splits": method,
-                "examples": examples,
-                "instances": len(of),
-                "max-cost / OPT, mean": mean_of(ratio),
-                "largest": float(ratio.max()),
-                "optimal in %": 100 * mean_of(ratio <= 1 + 1e-9),
-                "bound, least": float(of["bound"].min()),
-                "beyond the bound": int((ratio > of["bound"] + 1e-9).sum()),
-                "mean cost / least, mean": mean_of(mean_ratio),
-            }
-        )
+        told = {"splits": method, "examples": examples, "instances": len(of), "max-cost / OPT, mean": mean_of(ratio)}
+        told |= {"largest": float(ratio.max()), "optimal in %": 100 * mean_of(ratio <= 1 + 1e-9)}
+        told |= {"bound, least": float(of["bound"].min()), "beyond the bound": int((ratio > of["bound"] + 1e-9).sum())}
+        rows.append({**told, "mean cost / least, mean": mean_of(mean_ratio)})
     return pd.DataFrame(rows)
 
 
