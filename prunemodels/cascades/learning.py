@@ -124,26 +124,31 @@ def judged_losses(
         classification:  what is expected to be lost by the class that stage s predicts, or by its probabilities          (1)
         regression:      (number of stage s - number of the reference)^2                                                  (2)
 
-    The reference is `reference_of` the stages and `reference`. It is calibrated on these rows
-    (`prunemodels.stages.stacking.calibrated`). The label of one row says little about a stage, its expectation more: in (1) and
-    (2) nothing is left of the labels' noise. (2) lacks the variance of the labels around the reference, which is the same for all
-    stages that have the same one. They are rounded as by (5) above.
+    The reference is `reference_of` the stages and `reference`. The label of one row says little about a stage, its expectation
+    more: in (1) and (2) nothing is left of the labels' noise. (2) lacks the variance of the labels around the reference, which is
+    the same for all stages that have the same one. They are rounded as by (5) above.
 
     `by`: what predictions are judged by, see `prunemodels.stages.judging.expected`.
     """
     values = table.value if reference is None else np.append(table.value, reference[None], axis=0)
-    judge = reference_of(values, truth, weights, by)
-    return on_grid(expected(table.value, calibrated(judge, truth, weights), by), weights)
+    return on_grid(expected(table.value, reference_of(values, truth, weights, by), by), weights)
 
 
 def reference_of(values: Floats, truth: NDArray[Any], weights: Floats, by: TreeLoss = WRONG) -> Floats:
     """What the last stage says, unless an earlier one has less log loss, or squared error, by more than two standard errors.
 
+    It is calibrated on these rows (`prunemodels.stages.stacking.calibrated`). An earlier stage must be better so, too: a model
+    that is too sure of itself loses much, and may still know most.
+
     `values`: shape (S, N, K): of stages that were not trained on the row whose output they give.
     """
     lost = np.array([fitting_loss(value, truth, by) for value in values])
-    best = int((lost @ weights).argmin())
-    return np.asarray(values[best if is_beyond_chance(lost[-1] - lost[best], weights, PARAMS.errors_apart) else -1])
+    last, best = calibrated(values[-1], truth, weights), int((lost @ weights).argmin())
+    if not is_beyond_chance(lost[-1] - lost[best], weights, PARAMS.errors_apart):
+        return last
+    earlier = calibrated(values[best], truth, weights)
+    gain = fitting_loss(last, truth, by) - fitting_loss(earlier, truth, by)
+    return earlier if is_beyond_chance(gain, weights, PARAMS.errors_apart) else last
 
 
 def common_reference(values: Sequence[Floats], truth: Floats, weights: Floats) -> Floats | None:

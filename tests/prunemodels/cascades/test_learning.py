@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from proofs_checks import check_closure_path
-from prunemodels.cascades.learning import ExitSample, LearnedExits, exit_problem
+from prunemodels.cascades.learning import ExitSample, LearnedExits, exit_problem, judged_losses
 from prunemodels.stages import policy as policy_module
 from prunemodels.stages.doubt import MarginDoubt, doubts_of, learn_doubt
 from prunemodels.stages.judging import lost
@@ -179,6 +179,14 @@ def test_rounding_of_equal_stages_tells_nothing() -> None:
     tables = [StageTable(np.array([says, one, last]), np.zeros((3, 400)), np.ones((3, 400)), np.zeros(3)) for one in rounded]
     judge = learn_doubt("learned", tables[0], np.ones(400))
     assert doubts_of(judge, tables[1]) == pytest.approx(doubts_of(judge, tables[0]), abs=1e-5)
+
+
+def test_a_stage_that_is_too_sure_is_judged_by_what_it_knows() -> None:
+    """One that is right in four of five rows and always sure has more log loss than class shares, and is expected to err less."""
+    truth, right = np.arange(400) % 2, np.arange(400) % 10 < 8
+    sure = np.eye(2)[np.where(right, truth, 1 - truth)]
+    table = StageTable(np.array([np.full((400, 2), 0.5), sure]), np.zeros((2, 400)), np.zeros((2, 400)), np.zeros(2))
+    assert judged_losses(table, truth, np.ones(400)).mean(axis=1) == pytest.approx([0.5, 0.2], abs=0.01)
 
 
 @pytest.mark.parametrize("prices", [np.array([0.0, 7.2734]), np.array([0.3, 5_000_000.0])])
