@@ -141,14 +141,14 @@ class Cascade(FittedCascade):
                     f"{needless[0]} is for stages that the cascade fits, and these are fitted already; leave it out"
                 )
             rows = self._for_fitted(stages, X, y, sample_weight)
-            rows, apart = set_apart(self, replace(rows, group=given), *certify, rng)
+            rows, apart = set_apart(self, replace(rows, group=given), stages.classes, *certify, rng)
             self.own_rows_ = np.arange(len(rows)) if rows.place is None else rows.place
             judged = Judged(stages, table_of(stages, rows.X), rows, np.zeros(len(rows), dtype=np.int64))
             return self._choose([judged], rng, self._judged_by(stages.classes), apart)
         # others are fitted on the sample, and judged on what is held out of it
         sample = without_weight_zero(replace(cascade_sample(self, X, y, sample_weight), group=given))
-        sample, apart = set_apart(self, sample, *certify, rng)
         classes = classes_of(sample) if is_classifier(self) else None
+        sample, apart = set_apart(self, sample, classes, *certify, rng)
         by = self._judged_by(classes)
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
         seed = int(rng.randint(np.iinfo(np.int32).max))
@@ -206,7 +206,9 @@ class Cascade(FittedCascade):
             )
         keep_columns(self, stages)
         weight = None if sample_weight is None else in_order_of(X, sample_weight, "sample_weight")
-        return Sample(self._as_trained(X), np.asarray(y), None if weight is None else np.asarray(weight, dtype=np.float64))
+        rows = self._as_trained(X)
+        class_numbers(stages.classes, y, rows.shape[0])
+        return Sample(rows, np.asarray(y), None if weight is None else np.asarray(weight, dtype=np.float64))
 
     def _held_out(
         self,
@@ -310,7 +312,13 @@ def _check_goal(
 
 
 def set_apart(
-    cascade: Any, sample: Sample, X_certify: Any, y_certify: Any, groups_certify: Any, rng: np.random.RandomState
+    cascade: Any,
+    sample: Sample,
+    classes: NDArray[Any] | None,
+    X_certify: Any,
+    y_certify: Any,
+    groups_certify: Any,
+    rng: np.random.RandomState,
 ) -> tuple[Sample, Sample | None]:
     """The examples to learn from, and those that test `max_error`, in random order; None without it."""
     if cascade.max_error is None:
@@ -324,6 +332,7 @@ def set_apart(
         )
     if X_certify is not None:
         apart, where = labelled(cascade, cascade._as_trained(X_certify), y_certify, None, "certify"), "X_certify"
+        class_numbers(classes, apart.y, len(apart), "y_certify")
         apart = replace(apart, group=group_numbers(groups_certify, X_certify, "groups_certify"))
         apart = apart.take(rng.permutation(len(apart)))
     else:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold
 
 import prunemodels as pm
 from prunemodels.cascades.promised import from_dearest
@@ -66,6 +67,15 @@ def test_fitted_stages_are_promised_by_given_rows() -> None:
     assert model.promise_.upper_bound <= 0.3
 
 
+def test_a_label_that_is_set_apart_whole_is_a_mistake_and_no_error() -> None:
+    """The classes are those of y, wherever its rows go; nothing predicts one that no stage has seen."""
+    for rare in range(8):
+        y = Y[:200].copy()
+        y[rare] = 2
+        model = pm.CascadeClassifier([(None, []), (LogisticRegression(), None)], 1, max_error=0.5, cv=KFold(3), random_state=0)
+        assert model.fit(X[:200], y).classes_.tolist() == [0, 1, 2]
+
+
 def test_numbers_are_promised_by_betting() -> None:
     """Squared errors count at most as the largest that any stage made where policies were learned."""
     rng = np.random.default_rng(0)
@@ -91,6 +101,7 @@ def test_numbers_are_promised_by_betting() -> None:
         ({"max_error": 0.2, "confidence": 1.5}, {}, "confidence is 1.5"),
         ({"max_error": 0.2}, {"sample_weight": np.arange(1.0, 701.0)}, "promised for examples of equal weight"),
         ({"max_error": 0.2}, {"X_certify": X[:9]}, "y_certify is missing"),
+        ({"max_error": 0.2}, {"X_certify": X[:50], "y_certify": np.arange(50) // 49 * 7}, r"y_certify\[49\] is the label 7"),
         ({"max_error": 0.2}, {"groups_certify": Y[:9]}, "X_certify is missing: groups_certify is given"),
         ({}, {"X_certify": X[:9], "y_certify": Y[:9]}, "X_certify is given without max_error"),
     ],
