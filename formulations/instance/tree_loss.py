@@ -109,7 +109,7 @@ def misclassification_loss(costs: Any, classes: NDArray[Any] | None) -> TreeLoss
     """
     if classes is None:
         raise InvalidInputError("misclassification_costs are for classifiers, this model predicts numbers; leave them out")
-    rows = [list(row) if np.ndim(row) == 1 else [row] for row in np.asarray(costs, dtype=object)]
+    rows = [list(row) if np.ndim(row) == 1 else [row] for row in np.atleast_1d(np.asarray(costs, dtype=object))]
     n = len(classes)
     if [len(row) for row in rows] != [n] * n:
         shape = np.shape(np.asarray(costs, dtype=object))

@@ -269,8 +269,17 @@ def check_options(cascade: Any) -> None:
     """Refuse a budget together with a lam, and options that `learn_exit_path` would refuse, before any work."""
     check_learning(cascade.doubt, cascade.n_levels, cascade._task)
     _check_goal(cascade.budget, cascade.lam, cascade.max_error, cascade.choose, cascade.confidence, cascade.max_cost)
+    n_stages, verbose = getattr(cascade, "n_stages", 2), getattr(cascade, "verbose", None)  # of budget cascades
+    _check_kinds(n_stages, cascade.stack, cascade.validation_fraction, cascade.n_jobs, verbose)
     if cascade.max_error is not None:
         check_max_error(cascade.max_error, cascade._measure)
+
+
+@checking
+def _check_kinds(
+    n_stages: int, stack: bool, validation_fraction: float | None, n_jobs: int | None, verbose: int | bool | None
+) -> None:
+    """What is no number, or neither True nor False, is refused by the check of the arguments."""
 
 
 def check_affordable(limit: Price | None, cheapest: float, what: str, name: str = "budget") -> None:

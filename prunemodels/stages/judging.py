@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import exact
 from formulations.instance.ensemble import Task
 from formulations.instance.tree_loss import USUAL_LOSS, TreeLoss, misclassification_loss
 from prunemodels.stages.params import PARAMS
@@ -72,9 +73,7 @@ def cost_matrix(mistakes: Mistakes, classes: NDArray[Any]) -> Any:
         for name in pair:
             if name not in place:
                 raise InvalidInputError(f"mistakes name {name!r}, which is none of the classes {known}; name these")
-        if not np.isfinite(float(cost)) or cost < 0:
-            raise InvalidInputError(f"mistakes: {pair[0]!r} called {pair[1]!r} costs {cost}; give a finite cost >= 0")
-        costs[place[pair[0]], place[pair[1]]] = cost
+        costs[place[pair[0]], place[pair[1]]] = float(exact(cost, f"mistakes: the cost of {pair[0]!r} called {pair[1]!r}"))
     return costs
 
 

@@ -90,7 +90,9 @@ def test_pairs_that_are_not_named_cost_one() -> None:
     [
         ("classification", {("ill", "dead"): 3}, "error", "'dead', which is none of the classes"),
         ("classification", {"ill": 3}, "error", r"key 'ill'; give pairs"),
-        ("classification", {("ill", "well"): -1}, "error", "'ill' called 'well' costs -1"),
+        ("classification", {("ill", "well"): -1}, "error", "the cost of 'ill' called 'well' is -1, negative"),
+        ("classification", {("ill", "well"): "ten"}, "error", "the cost of 'ill' called 'well' is 'ten'; give a finite number"),
+        ("classification", 10, "error", r"shape \(\); give one row for each true class"),
         ("classification", [[0, 1], [1, 0]], "error", r"shape \(2, 2\)"),
         ("classification", {("ill", "well"): 10}, "log_loss", "give one of them"),
         ("classification", None, "auc", "loss is 'auc'; give 'error' or 'log_loss'"),
