@@ -56,7 +56,7 @@ def promised(
     by, groups = paths[0].by, repeated(groups)
     shares = by.name == "zero_one"
     method: BoundMethod = "exact" if shares and groups is None else "betting"
-    n = len(truth) if groups is None else np.unique(groups).size
+    n, unit = (len(truth), "examples") if groups is None else (np.unique(groups).size, "groups")
     if shares:
         check_enough(n, max_error, confidence, "X")
     seen = {id(path): sample_on(path, rows, truth) for path in paths}
@@ -71,12 +71,11 @@ def promised(
 
     kept = last_kept(candidates(), max_error, confidence, method)
     if kept.answer is None:
-        tested = f"{n:,} {'examples' if groups is None else 'groups'}"
         raise InvalidInputError(
-            f"max_error is {max_error:g}, and by {tested} no less than {kept.bound:.4g} can be promised with confidence "
+            f"max_error is {max_error:g}, and by {n:,} {unit} no less than {kept.bound:.4g} can be promised with confidence "
             f"{confidence:g}, by the dearest policy; give at least that, more examples, or less confidence"
         )
-    return *kept.answer, Promise(float(max_error), confidence, kept.mean, kept.bound, n, kept.tested)
+    return *kept.answer, Promise(float(max_error), confidence, kept.mean, kept.bound, n, kept.tested, unit)
 
 
 def sample_on(path: ExitPath, rows: Any, truth: Any) -> ExitSample:

@@ -80,7 +80,7 @@ def pruning_for_error(
         choosing, chosen_y, name = on_other_rows(problem, _safe_indexing(X, choose)), labels[choose], "a half of X_valid"
         X_certify, y_certify = _safe_indexing(X, certify), labels[certify]
     # in random order, as the bounds need them; groups are drawn as one
-    n = len(np.asarray(y_certify)) if groups is None else np.unique(groups).size
+    n, unit = (len(np.asarray(y_certify)), "examples") if groups is None else (np.unique(groups).size, "groups")
     order = rng.permutation(n)
     if shares:
         check_enough(n, max_error, confidence, name)
@@ -108,10 +108,11 @@ def pruning_for_error(
     kept = last_kept(candidates(), max_error, confidence, bound)
     if kept.answer is None:
         raise InvalidInputError(
-            f"max_error is {max_error:g}, and by {n:,} examples no less than {kept.bound:.4g} can be promised with confidence "
+            f"max_error is {max_error:g}, and by {n:,} {unit} no less than {kept.bound:.4g} can be promised with confidence "
             f"{confidence:g}, by the dearest pruning; give at least that, more examples, or less confidence"
         )
-    return Pruning(problem, kept.answer.kept), Promise(float(max_error), confidence, kept.mean, kept.bound, n, kept.tested)
+    promise = Promise(float(max_error), confidence, kept.mean, kept.bound, n, kept.tested, unit)
+    return Pruning(problem, kept.answer.kept), promise
 
 
 def _halves(n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

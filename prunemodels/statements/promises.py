@@ -45,6 +45,8 @@ class Promise:
         number of these rows. Neither models nor policies were learned from them.
     tested
         number of candidates that were tested; the last one may have failed.
+    unit
+        what the n are: ``"examples"``, or ``"groups"`` of these, of which the mean error of each counts.
     """
 
     at_most: float
@@ -53,13 +55,14 @@ class Promise:
     upper_bound: float
     n: int
     tested: int
+    unit: str = "examples"
 
     def in_words(self, measure: str) -> str:
         """A sentence on what is promised, and by what."""
         most, seen, bound = (rate(x, measure, 2) for x in (self.at_most, self.mean, self.upper_bound))
         return (
-            f"With confidence {100 * self.confidence:g} % new examples have an error of at most {most}: "
-            f"{self.n:,} examples that nothing was learned from have {seen}, at most {bound}."
+            f"With confidence {100 * self.confidence:g} % new {self.unit} have an error of at most {most}: "
+            f"{self.n:,} {self.unit} that nothing was learned from have {seen}, at most {bound}."
         )
 
 

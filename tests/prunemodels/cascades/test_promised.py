@@ -67,6 +67,13 @@ def test_fitted_stages_are_promised_by_given_rows() -> None:
     assert model.promise_.upper_bound <= 0.3
 
 
+def test_a_promise_to_groups_speaks_of_groups() -> None:
+    """Of 300 rows in 150 pairs the mean errors of 150 groups were tested, not 150 examples."""
+    at = fitted().fit(X[:400], Y[:400]).at_error(0.3, X[400:], Y[400:], groups=np.arange(300) // 2)
+    said = "With confidence 95 % new groups have an error of at most 30.00 %: 150 groups that nothing"
+    assert at.promise_.in_words("classification").startswith(said)
+
+
 def test_a_label_that_is_set_apart_whole_is_a_mistake_and_no_error() -> None:
     """The classes are those of y, wherever its rows go; nothing predicts one that no stage has seen."""
     for rare in range(8):
