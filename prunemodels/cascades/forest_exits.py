@@ -9,7 +9,7 @@ first.                                                                          
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -228,7 +228,7 @@ def _columns(features: Any, items: CostItems, bought: set[int], n_features: int,
     """The columns that a stage reads, as positions."""
     if features is None:
         return np.arange(n_features)
-    given = [features] if isinstance(features, str) else list(features)
+    given = list(features) if isinstance(features, Iterable) and not isinstance(features, str) else [features]
     position = {str(name): f for f, name in enumerate(names if names is not None else [f"x{f}" for f in range(n_features)])}
     if given and all(isinstance(name, str) and name not in position and name in items.names for name in given):
         available = bought | {items.names.index(name) for name in given}
@@ -237,9 +237,9 @@ def _columns(features: Any, items: CostItems, bought: set[int], n_features: int,
     for name in given:
         f = position.get(name, -1) if isinstance(name, str) else _position(name)
         if not 0 <= f < n_features:
-            raise InvalidInputError(
-                f"stage {s} reads {name!r}, which is neither a column nor an item; the columns are {list(position)[:10]} ..."
-            )
+            mixed = isinstance(name, str) and name in items.names
+            what = "an item beside columns: name columns alone, or items alone" if mixed else "neither a column nor an item"
+            raise InvalidInputError(f"stage {s} reads {name!r}, which is {what}; the columns are {list(position)[:10]} ...")
         found.append(f)
     return np.array(sorted(set(found)), dtype=np.int64)
 

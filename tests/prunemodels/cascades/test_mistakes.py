@@ -61,6 +61,11 @@ MODELS: list[tuple[Any, str]] = [
     (named([(TREE, [0]), (TREE, [6])]), "stage 1 reads 6, which is neither a column nor an item; the columns are"),
     (named([(TREE, [-1])]), "stage 0 reads -1, which is neither a column"),
     (named([(TREE, ["c1", "blood"])]), "stage 0 reads 'blood', which is neither a column nor an item"),
+    (
+        named([(TREE, ["c1", "blood"])], costs=CostItems.grouped(["blood"] * 6, {"blood": 1})),
+        "stage 0 reads 'blood', which is an item beside columns: name columns alone, or items alone",
+    ),
+    (named([(TREE, slice(0, 2))]), r"stage 0 reads slice\(0, 2, None\), which is neither a column"),
     (named([(TREE, [0.5])]), "stage 0 reads 0.5, which is neither a column"),
     (named([(TREE, [True, False])]), "stage 0 reads True, which is neither a column"),
     (named([(TREE, [])]), "stage 0 is a DecisionTreeClassifier and reads no column; give it some, or None in place of it"),
