@@ -39,7 +39,8 @@ def cascade_sample(cascade: Any, X: Any, y: Any, sample_weight: Any) -> Sample:
     cascade.numeric_, cascade.column_types_ = is_numeric(table), None
     if cascade.numeric_:
         return training_sample(cascade, X, y, sample_weight)
-    _check_columns(table)
+    check_distinct_columns(table)
+    _check_finite(table)
     validate_data(cascade, table, skip_check_array=True)
     cascade.column_types_ = [_type_of(column) for _, column in table.items()]
     y = _check_y(y, multi_output=False, y_numeric=not is_classifier(cascade), estimator=cascade)
@@ -69,7 +70,11 @@ def raw_rows(cascade: Any, X: Any) -> pd.DataFrame:
             f"{cascade.feature_names_in_.tolist()[:6]} ..."
         )
     validate_data(cascade, table, reset=False, skip_check_array=True)
-    return with_types(table, cascade.column_types_)
+    found = with_types(table, cascade.column_types_)
+    floats = found.iloc[:, [f for f, kind in enumerate(found.dtypes) if isinstance(kind, np.dtype) and kind.kind == "f"]]
+    if np.isinf(floats.to_numpy()).any():
+        _check_finite(floats)
+    return found
 
 
 def reads_raw_columns(cascade: Any) -> bool:
@@ -214,8 +219,7 @@ def _parsed(column: pd.Series[Any], kind: str) -> Any:
     return None if takes_any else pd.to_numeric(column, errors="coerce")
 
 
-def _check_columns(table: pd.DataFrame) -> None:
-    check_distinct_columns(table)
+def _check_finite(table: pd.DataFrame) -> None:
     for name, column in table.items():
         if kind_of(column, name) == "number":
             infinite = np.flatnonzero(np.isinf(as_floats(column)))

@@ -236,6 +236,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     ),
     # raw columns
     (lambda: of_people(age=np.inf), "the column 'age' is infinite in the row 0; clip it"),
+    (lambda: of_table().predict(raw.X.assign(age=np.inf)), "the column 'age' is infinite in the row 0; clip it"),
     (lambda: of_people(age=1j), "the column 'age' holds complex numbers"),
     (lambda: of_people(OF_TOWN), "estimator names the column 'town' in its transformer 'onehotencoder'"),
     (lambda: sets().fit(pd.concat([raw.X, raw.X[["city"]]], axis=1), raw.Y), "X has the column 'city' more than once"),
