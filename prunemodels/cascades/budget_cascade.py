@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,7 @@ class _BudgetCascade(Cascade):
         """
         items, classes = training.items, training.classes
         folds = [judged_fold(model, a, b, classes, self._seed) for a, b in parts]
-        search = SetSearch(folds, items, classes, training.by, training.kept.part("sets", model, items, training.by))
+        search = SetSearch(folds, items, classes, training.by, partial(training.kept, ("sets", model, items, training.by)))
         each = row_prices(items)
         # What is too dear for a row would hide others.
         start = np.logical_or.reduce([needed for needed in search.needs if self._allows(float(each[needed].sum()))])
@@ -218,13 +219,13 @@ class _BudgetCascade(Cascade):
         """The models by held-out loss on all columns, the best first."""
         if len(models) == 1:
             return tuple(models)
-        kept = training.kept.part("ranked", list(models), training.by)
-        ranked = kept.find("ranked")
-        if ranked is None:
+
+        def places() -> Any:
             judged = HeldOutModels(parts, training, np.arange(self.n_features_in_))
             losses = [judged.loss(judged.values(model)) for model in models]
-            ranked = kept.keep("ranked", np.argsort(losses, kind="stable").tolist())
-        return tuple(models[k] for k in ranked)
+            return np.argsort(losses, kind="stable").tolist()
+
+        return tuple(models[k] for k in training.kept(("ranked", list(models), training.by), "ranked", places))
 
     def _teams(
         self, parts: Sequence[Part], training: Training, models: Sequence[Any], sets: Sequence[ItemSet]
@@ -237,7 +238,7 @@ class _BudgetCascade(Cascade):
         place = np.argsort([float(training.items.price[s.items].sum()) for s in sets], kind="stable")
         place = place[[bool(sets[k].features.size) for k in place]]
         tried = np.unique(np.round(np.array(PARAMS.compared_sets) * (len(place) - 1)).astype(int))
-        kept, teams = training.kept.part("teams", list(models), training.by), list[list[int]]()
+        of, teams = ("teams", list(models), training.by), list[list[int]]()
         slow = {m for m, model in enumerate(models) if is_slow(model)}
         seen: list[tuple[set[int], list[int]]] = []  # columns of a set, and its kinds
         fitted: dict[Known, Any] = {}
@@ -245,13 +246,8 @@ class _BudgetCascade(Cascade):
             columns = sets[place[k]].features
             spared = {m for larger, team in seen if larger.issuperset(columns.tolist()) for m in slow.difference(team)}
             kinds = {m: model for m, model in enumerate(models) if m not in spared}
-            work = columns, [*kinds]
-            team = kept.find(work)
-            if team is None:
-                team, those = self._team(parts, training, kinds, columns)
-                fitted |= those
-                kept.keep(work, team)
-            teams.insert(0, team)
+            make = partial(self._team, parts, training, kinds, columns, fitted)
+            teams.insert(0, training.kept(of, (columns, [*kinds]), make))
             seen.append((set(columns.tolist()), teams[0]))
         nearest = np.abs(np.arange(len(place))[:, None] - tried).argmin(axis=1)
         found: list[tuple[Any, ...]] = [()] * len(sets)
@@ -265,8 +261,9 @@ class _BudgetCascade(Cascade):
         training: Training,
         kinds: dict[int, Any],
         columns: NDArray[np.int64],
-    ) -> tuple[list[int], dict[Known, Any]]:
-        """The kinds of models whose mean loses least on some columns, the best first, and models of these kinds for each part.
+        fitted: dict[Known, Any],
+    ) -> list[int]:
+        """The kinds of models whose mean loses least on some columns, the best first; `fitted` gets their models for each part.
 
         Each lowers the loss, a slow one by more than `CascadeParams.worth`.
         """
@@ -283,7 +280,8 @@ class _BudgetCascade(Cascade):
             if loss(*team, best) >= loss(*team):
                 break
             team.append(best)
-        return team, {known(k, kinds[m], columns): model for m in team for k, model in enumerate(judged.fitted[id(kinds[m])])}
+        fitted |= {known(k, kinds[m], columns): model for m in team for k, model in enumerate(judged.fitted[id(kinds[m])])}
+        return team
 
 
 def _at_most(n: int, divided: Sequence[Part], shuffled: Sequence[NDArray[np.int64]]) -> list[Part]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral
@@ -23,6 +24,7 @@ from formulations.instance.ensemble import Task
 from formulations.instance.tree_loss import MEASURES, USUAL_LOSS, TreeLoss
 from formulations.long_steps import interruption_as_error
 from formulations.shown import is_rate
+from prunemodels.cascades.elimination import Keep, afresh
 from prunemodels.cascades.exit_path import check_learning, chosen, learn_exit_path, weights_to_learn
 from prunemodels.cascades.fitted_cascade import FittedCascade, keep_columns
 from prunemodels.cascades.fitting import (
@@ -36,7 +38,7 @@ from prunemodels.cascades.fitting import (
     progress_bar,
     without_weight_zero,
 )
-from prunemodels.cascades.kept_stages import NOWHERE, KeptStages
+from prunemodels.cascades.kept_stages import KeptStages
 from prunemodels.cascades.learning import common_reference
 from prunemodels.cascades.params import PARAMS
 from prunemodels.cascades.promised import promised
@@ -153,27 +155,28 @@ class Cascade(FittedCascade):
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
         seed = int(rng.randint(np.iinfo(np.int32).max))
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, groups_valid, rng)
-        kept, then = self._kept(sample, held_out, classes, seed)
+        kept, opened, then = self._kept(sample, held_out, classes, seed)
         training = Training((), sample, held_out, items, classes, seed, self.n_jobs, by, kept, getattr(self, "verbose", None))
         with (
             interruption_as_error("while fitting the cascade", then),
-            kept.opened(),
+            opened,
             in_one_thread_if_small(len(sample) * self.n_features_in_),
         ):
             return self._choose(self._chains(training, rng), rng, by, apart)
 
-    def _kept(self, sample: Sample, held_out: Any, classes: Any, seed: int) -> tuple[KeptStages, str]:
-        """Where fitted stages are kept, and what is so after an interruption."""
+    def _kept(self, sample: Sample, held_out: Any, classes: Any, seed: int) -> tuple[Keep, AbstractContextManager[None], str]:
+        """What keeps fitted stages, the block in which it does, and what is so after an interruption."""
         place = self.checkpoint
         if place is None:
-            return NOWHERE, "nothing was kept; with a checkpoint the same call goes on from there"
+            return afresh, nullcontext(), "nothing was kept; with a checkpoint the same call goes on from there"
         if not isinstance(self.random_state, Integral):
             raise InvalidInputError(
                 f"checkpoint is {os.fspath(place)!r}, and random_state is {self.random_state!r}: another call would draw other "
                 "rows, and find nothing that it can use; give an int as random_state"
             )
         models = [(type(model), model.get_params()) for model in self._estimators()]
-        return KeptStages.of_fit(Path(place), sample, held_out, classes, seed, models), f"the same call goes on from {place}"
+        kept = KeptStages.of_fit(Path(place), sample, held_out, classes, seed, models)
+        return kept.result, kept.opened(), f"the same call goes on from {place}"
 
     def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
         """Fit the stages; the sequences of them that policies are learned for."""

@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import permutations
 from typing import Any, NamedTuple
 
@@ -233,7 +234,7 @@ def _sets_of(
     train, held_out = rows
     some = train.take(np.random.RandomState(seed).permutation(len(train))[: PARAMS.searched_rows])
     part = judged_fold(model, some, held_out, training.classes, seed)
-    kept = training.kept.part("region", model, free, training.by, train.place, held_out.place)
+    kept = partial(training.kept, ("region", model, free, training.by, train.place, held_out.place))
     found = eliminate(SetSearch([part], free, training.classes, training.by, kept), seed, lambda _: None, start=start)
     cost = np.array([float(items.price[s.items].sum()) for s in found])  # falling, down to what the fork has bought
     return [found[int(np.flatnonzero(cost <= limit * (1 + STAGE_PARAMS.rounding))[0])] for limit in limits]

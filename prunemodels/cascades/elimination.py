@@ -7,13 +7,14 @@ From all items down to none, with the held-out loss L(I) of models that read the
 Features that need a dropped item go with it, and items that no remaining feature needs go too. While many items remain, the
 difference in (1) is estimated by shuffling the columns that need m, and several items go at once. Later it is measured by
 training again without m, for the items that matter least by shuffling. Items without a price stay: they are read from the start.
-Losses of sets and steps are kept in the folder of a checkpoint, if there is one.
+Losses of sets, shuffled or not, are kept in the folder of a checkpoint, if there is one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,21 @@ from scipy import sparse
 
 from formulations.instance.cost_items import CostItems
 from formulations.instance.tree_loss import TreeLoss
-from prunemodels.cascades.kept_stages import NOWHERE, KeptStages
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.labelled_samples import Sample
-from prunemodels.stages.judging import WRONG, fitting_loss
+from prunemodels.stages.judging import fitting_loss
 from prunemodels.stages.set_stages import columns_of, predictions_of, row_prices
 
 Trainer = Callable[[NDArray[np.int64]], Any]
 """Columns -> a model fitted on them."""
+
+Keep = Callable[[tuple[Any, ...], Any, Callable[[], Any]], Any]
+"""What the work belongs to, the work, and what does it -> its result."""
+
+
+def afresh(of: tuple[Any, ...], work: Any, make: Callable[[], Any]) -> Any:
+    """The `Keep` of a fit without a checkpoint: all work is done."""
+    return make()
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +73,7 @@ def eliminate(
     items = search.items
     found = [search.measured(search.useful(np.ones(items.n_items, dtype=bool) if start is None else start))]
     while search.priced(kept := found[-1].items).size:
-        work = "smaller", len(found), kept
-        smaller = search.kept.find(work)
-        if smaller is None:
-            rng = np.random.RandomState([seed, len(found)])
-            smaller = search.kept.keep(work, search.smaller(kept, found[-1].loss, rng))
+        smaller = search.smaller(kept, found[-1].loss, (seed, len(found)))
         found.append(search.measured(smaller))
         advance(int(kept.sum()) - int(smaller.sum()))
     return found
@@ -168,7 +172,7 @@ class SetSearch:
     """The rows by which sets are judged, and the losses of those that were.
 
     `parts`: at least one; of many the first ones that hold out enough rows, at most three. `items`: prices of all columns.
-    `classes`: the labels, for classification. `by`: what predictions are judged by. `kept`: where losses and steps are kept.
+    `classes`: the labels, for classification. `by`: what predictions are judged by. `kept`: gives losses.
     """
 
     def __init__(
@@ -176,8 +180,8 @@ class SetSearch:
         parts: Sequence[JudgedFold],
         items: CostItems,
         classes: NDArray[Any] | None,
-        by: TreeLoss = WRONG,
-        kept: KeptStages = NOWHERE,
+        by: TreeLoss,
+        kept: Callable[[Any, Callable[[], Any]], Any],
     ) -> None:
         self.kept = kept
         enough = parts_enough([len(part.held_out) for part in parts], PARAMS.enough_held_out)
@@ -206,18 +210,14 @@ class SetSearch:
 
     def measured(self, kept: NDArray[np.bool_]) -> ItemSet:
         """The set with its held-out loss."""
-        return ItemSet(kept, self.features(kept), self._judged(kept))
-
-    def _judged(self, kept: NDArray[np.bool_]) -> float:
         key = kept.tobytes()
         if key not in self.losses:
-            loss = self.kept.find(("loss", kept))
-            if loss is None:
-                columns, models = self.features(kept), self._fit(kept)
-                each = [self._loss(part, models[p] if models else None, columns) for p, part in enumerate(self.parts)]
-                loss = self.kept.keep(("loss", kept), float(np.mean(each)))
-            self.losses[key] = loss
-        return self.losses[key]
+            self.losses[key] = self.kept(("loss", kept), partial(self._mean_loss, kept))
+        return ItemSet(kept, self.features(kept), self.losses[key])
+
+    def _mean_loss(self, kept: NDArray[np.bool_]) -> float:
+        columns, models = self.features(kept), self._fit(kept)
+        return float(np.mean([self._loss(part, models[p] if models else None, columns) for p, part in enumerate(self.parts)]))
 
     def _fit(self, kept: NDArray[np.bool_]) -> tuple[Any, ...]:
         """The models of a set, one for each part; the last ones are kept."""
@@ -234,10 +234,11 @@ class SetSearch:
             return mean_loss(np.tile(constant_of(y, weights, self.classes), (len(weights), 1)), y, weights, self.by)
         return mean_loss(predictions_of(model, columns_of(part.held_out.X, columns), self.classes), y, weights, self.by)
 
-    def smaller(self, kept: NDArray[np.bool_], loss: float, rng: np.random.RandomState) -> NDArray[np.bool_]:
+    def smaller(self, kept: NDArray[np.bool_], loss: float, seed: tuple[int, int]) -> NDArray[np.bool_]:
         """The next smaller set, by (1)."""
         candidates = self.priced(kept)
-        rise_per_price = self._shuffled(kept, candidates, rng) / self.items.price[candidates]
+        rise = self.kept(("shuffled", seed, kept), partial(self._shuffled, kept, candidates, seed))
+        rise_per_price = rise / self.items.price[candidates]
         order = candidates[np.argsort(rise_per_price, kind="stable")]
         self.fitted = {key: value for key, value in self.fitted.items() if key == kept.tobytes()}
         if candidates.size > PARAMS.several_above:
@@ -246,8 +247,9 @@ class SetSearch:
             gone = order[:1]
         else:
             tried = order[: PARAMS.n_measured]
-            rise = np.array([self._judged(self._without(kept, m)) for m in tried]) - loss
-            gone = tried[[int(np.argmin(rise / self.items.price[tried]))]]
+            sets = [*map(self.measured, [self._without(kept, m) for m in tried])]
+            rise = np.array([s.loss for s in sets]) - loss
+            return sets[int(np.argmin(rise / self.items.price[tried]))].items
         return self._without(kept, gone)
 
     def _without(self, kept: NDArray[np.bool_], gone: Any) -> NDArray[np.bool_]:
@@ -255,10 +257,9 @@ class SetSearch:
         remaining[gone] = False
         return self.useful(remaining)
 
-    def _shuffled(
-        self, kept: NDArray[np.bool_], candidates: NDArray[np.int64], rng: np.random.RandomState
-    ) -> NDArray[np.float64]:
+    def _shuffled(self, kept: NDArray[np.bool_], candidates: NDArray[np.int64], seed: tuple[int, int]) -> NDArray[np.float64]:
         """For each item, how much the loss rises if the columns that need it are shuffled: the mean over the parts."""
+        rng = np.random.RandomState(seed)
         columns, models = self.features(kept), self._fit(kept)
         rise = np.zeros(candidates.size)
         for part, model in zip(self.parts, models, strict=True):

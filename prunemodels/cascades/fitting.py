@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -24,9 +25,7 @@ from tqdm import tqdm
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.tree_loss import TreeLoss
-from formulations.stored_arrays import fingerprint
-from prunemodels.cascades.elimination import JudgedFold, constant_of, mean_loss, parts_enough
-from prunemodels.cascades.kept_stages import NOWHERE, KeptStages
+from prunemodels.cascades.elimination import JudgedFold, Keep, afresh, constant_of, mean_loss, parts_enough
 from prunemodels.cascades.params import PARAMS
 from prunemodels.models.labelled_samples import Sample, class_numbers, folds_of, part_of
 from prunemodels.stages.judging import WRONG, fitting_loss
@@ -83,7 +82,7 @@ class Training:
     seed: int  # for stages that have none of their own
     n_jobs: int | None  # stages that are fitted at the same time
     by: TreeLoss = WRONG  # what predictions are judged by
-    kept: KeptStages = NOWHERE  # where fitted stages are kept
+    kept: Keep = afresh  # gives fitted stages
     verbose: int | None = 0  # whether bars tell the progress, see `progress_bar`
     known: Mapping[Known, Any] = field(default_factory=dict)  # models that were fitted before
 
@@ -150,9 +149,9 @@ def classes_of(sample: Sample) -> NDArray[Any]:
     return classes
 
 
-def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, seed: int, s: int) -> Any:
-    """The fitted model of a stage."""
-    model = on_columns(plan.estimator, sample.X, plan.columns) if plan.estimator is not None and plan.columns.size else None
+def fit_stage(estimator: Any, sample: Sample, classes: NDArray[Any] | None, seed: int, s: int, columns: NDArray[np.int64]) -> Any:
+    """The fitted model of stage s, on some columns."""
+    model = on_columns(estimator, sample.X, columns) if estimator is not None and columns.size else None
     if model is None or (classes is not None and np.unique(np.asarray(sample.y)).size < 2):
         weights = sample.weights
         y = np.asarray(sample.y)
@@ -160,8 +159,8 @@ def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, see
     model = seeded(model, seed)
     options = {} if sample.weight is None else {weights_of_fit(model, s): sample.weight}
     # Without routing, for which the steps of a pipeline would have to make requests.
-    with in_one_thread_if_small(len(sample) * plan.columns.size), config_context(enable_metadata_routing=False):
-        model.fit(_with_values(columns_of(sample.X, plan.columns)), sample.y, **options)
+    with in_one_thread_if_small(len(sample) * columns.size), config_context(enable_metadata_routing=False):
+        model.fit(_with_values(columns_of(sample.X, columns)), sample.y, **options)
     if classes is not None:
         check_probabilities(model, s)
     return model
@@ -192,7 +191,7 @@ def _with_values(X: Any) -> Any:
 def judged_fold(model: Any, train: Sample, held_out: Sample, classes: NDArray[Any] | None, seed: int) -> JudgedFold:
     """A division of the examples that judges models like this one, on any columns."""
     truth = class_numbers(classes, held_out.y, len(held_out), "y_valid")
-    return JudgedFold(lambda columns: fit_stage(StagePlan(model, columns), train, classes, seed, 0), replace(held_out, y=truth))
+    return JudgedFold(partial(fit_stage, model, train, classes, seed, 0), replace(held_out, y=truth))
 
 
 def seeded(model: Any, seed: int) -> Any:
@@ -213,8 +212,9 @@ class HeldOutModels:
 
     def values(self, model: Any) -> NDArray[np.float64]:
         """What such a model, trained on each part, says of the part's held-out rows, shape (N, K)."""
-        classes, seed, plan = self.training.classes, self.training.seed, StagePlan(model, self.columns)
-        fitted = self.fitted[id(model)] = [fit_stage(plan, train, classes, seed, 0) for train, _ in self.parts]
+        classes, seed = self.training.classes, self.training.seed
+        fitted = [fit_stage(model, train, classes, seed, 0, self.columns) for train, _ in self.parts]
+        self.fitted[id(model)] = fitted
         rows = [columns_of(other.X, self.columns) for _, other in self.parts]
         return np.concatenate([predictions_of(one, X, classes) for one, X in zip(fitted, rows, strict=True)])
 
@@ -255,10 +255,9 @@ def fit_stages(training: Training, rows: NDArray[np.int64] | None = None, divisi
 def fit_models(training: Training, plans: Sequence[StagePlan], sample: Sample, division: int = -1) -> list[Any]:
     """The fitted models of some plans; those that are known for this division or kept in files are not fitted again."""
     kept, options = training.kept, (sample, training.classes, training.seed)
-    rows = None if kept.folder is None else fingerprint(sample.place if sample.place is not None else len(sample))
     found = [training.known.get(known(division, plan.estimator, plan.columns)) for plan in plans]
     missing = [s for s, model in enumerate(found) if model is None]
-    jobs = (delayed(_fit_or_load)(kept, rows, plans[s], *options, s) for s in missing)
+    jobs = (delayed(_fit_or_load)(kept, plans[s], *options, s) for s in missing)
     with progress_bar(len(missing), "fitting models", training.verbose) as bar:
         for s, model in zip(missing, Parallel(n_jobs=training.n_jobs, return_as="generator")(jobs), strict=True):
             found[s] = model
@@ -277,10 +276,9 @@ def progress_bar(total: int, what: str, verbose: int | None) -> Any:
     return tqdm(total=total, desc=what, leave=False, delay=delay, disable=hidden)
 
 
-def _fit_or_load(kept: KeptStages, rows: Any, plan: StagePlan, sample: Sample, classes: Any, seed: int, s: int) -> Any:
-    work = plan.estimator, plan.columns, rows
-    model = kept.find(work)
-    return kept.keep(work, fit_stage(plan, sample, classes, seed, s)) if model is None else model
+def _fit_or_load(kept: Keep, plan: StagePlan, sample: Sample, classes: Any, seed: int, s: int) -> Any:
+    work = plan.estimator, plan.columns, len(sample) if sample.place is None else sample.place
+    return kept((), work, partial(fit_stage, plan.estimator, sample, classes, seed, s, plan.columns))
 
 
 def judged_stages(training: Training) -> Judged[SetStages]:

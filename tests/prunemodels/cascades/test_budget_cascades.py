@@ -316,7 +316,8 @@ def test_a_slow_kind_of_model_must_lower_the_loss_by_more(monkeypatch):
     teams = {}
     for worth in (-0.5, 0.0, 0.5):
         monkeypatch.setattr(budget_cascade, "PARAMS", replace(budget_cascade.PARAMS, worth=worth))
-        teams[worth], models = pm.BudgetCascadeClassifier()._team([part], training, kinds, np.arange(1))
+        models: dict[fitting.Known, Any] = {}
+        teams[worth] = pm.BudgetCascadeClassifier()._team([part], training, kinds, np.arange(1), models)
         assert [*models] == [fitting.known(0, kinds[m], np.arange(1)) for m in teams[worth]]
     assert teams == {-0.5: [0, 1], 0.0: [1], 0.5: [1]}
 
@@ -325,9 +326,9 @@ def test_a_slow_kind_that_a_set_does_without_is_not_tried_on_parts_of_it(monkeyp
     """Of kinds 0, 1 (slow) and 2 the dearest set takes 1 and 2; so cheaper ones choose among 1 and 2 alone."""
     seen = []
 
-    def team(self, part, training, kinds, columns):
+    def team(self, part, training, kinds, columns, fitted):
         seen.append((columns.size, [*kinds]))
-        return ([1, 2] if columns.size > 1 else [2]), {}
+        return [1, 2] if columns.size > 1 else [2]
 
     monkeypatch.setattr(budget_cascade._BudgetCascade, "_team", team)
     models = (HistGradientBoostingClassifier(), HistGradientBoostingClassifier(max_iter=50), LogisticRegression())
@@ -342,9 +343,9 @@ def test_no_kind_is_fitted_twice_on_columns_of_a_division(monkeypatch):
     """A stage takes the model by which its kind was chosen, if that was fitted on all training rows of the division."""
     calls, fit = [], fitting.fit_stage
 
-    def counted(plan, sample, *rest):
-        calls.append((id(plan.estimator), plan.columns.tobytes(), sample.place.tobytes()))
-        return fit(plan, sample, *rest)
+    def counted(estimator, sample, *rest):
+        calls.append((id(estimator), rest[-1].tobytes(), sample.place.tobytes()))
+        return fit(estimator, sample, *rest)
 
     monkeypatch.setattr(fitting, "fit_stage", counted)
     X, y = load_breast_cancer(return_X_y=True)
