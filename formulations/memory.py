@@ -54,7 +54,7 @@ def readable(n_bytes: int) -> str:
 
 
 def scratch_array(shape: int | tuple[int, ...], kind: DTypeLike, folder: Path | None) -> NDArray[Any]:
-    """An uninitialised array, in memory or in a file.
+    """An uninitialised array in memory, or an array of zeros in a file.
 
     `folder`: the folder of the file; None: memory. Where the system allows it the file has no name, and it vanishes with the
     array or at the end of the process.

@@ -161,8 +161,8 @@ class ForestUsage:
 
     def paid_by(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(2): which purchases the kept splits need; bool, numbered as in `UsageArcs`. `kept` is closed under parents."""
-        paid = scratch_array(self.n_purchases, np.int8, self.routing.scratch)
-        paid[:] = 0
+        n, folder = self.n_purchases, self.routing.scratch
+        paid = np.zeros(n, dtype=np.int8) if folder is None else scratch_array(n, np.int8, folder)  # a new file holds zeros
         nodes, level = np.flatnonzero(kept).astype(np.int32), kept.astype(np.int8)
         raise_levels(nodes, level, self.charges, self.costs.paid_once, self.reached, paid)
         return paid.view(np.bool_)  # in its place: there may be billions

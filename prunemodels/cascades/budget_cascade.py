@@ -122,7 +122,9 @@ class _BudgetCascade(Cascade):
         shuffled = [rng.permutation(len(train)) for train, _ in divided]
         compared, parts = (_at_most(n, divided, shuffled) for n in (PARAMS.compared_rows, PARAMS.searched_rows))
         by_default = self.estimator is None
-        quick = self._ranked(parts, training, self._quick_models(len(sample), classes) if by_default else models)
+        known_as = 1 if classes is None else len(classes)
+        quick = search_models(len(sample), known_as, numeric=self.numeric_) if by_default else models
+        quick = self._ranked(parts, training, quick)
         # few items: every set has a model; many: a search drops and adds items, and may part the rows at a fork
         priced = int((items.price > 0).sum())
         every_set = priced <= PARAMS.few_items and priced < self.n_stages
@@ -164,10 +166,6 @@ class _BudgetCascade(Cascade):
         if self.estimator is not None:
             return (self.estimator,)
         return stage_models(n_rows, classifier=isinstance(self, CascadeClasses), numeric=getattr(self, "numeric_", True))
-
-    def _quick_models(self, n_rows: int, classes: NDArray[Any] | None) -> tuple[Any, ...]:
-        """The models by which sets are compared."""
-        return search_models(n_rows, 1 if classes is None else len(classes), numeric=getattr(self, "numeric_", True))
 
     def _search(
         self, parts: Sequence[Part], training: Training, model: Any, branches: bool

@@ -17,12 +17,11 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from formulations.arguments import NotNegative, Share, checking
-from formulations.errors import InvalidInputError
+from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import in_order_of
 from formulations.instance.ensemble import Task
 from formulations.instance.tree_loss import MEASURES, USUAL_LOSS, TreeLoss
-from formulations.long_steps import interruption_as_error
 from formulations.shown import is_rate
 from prunemodels.cascades.elimination import Keep, afresh
 from prunemodels.cascades.exit_path import check_learning, chosen, learn_exit_path, weights_to_learn
@@ -157,12 +156,11 @@ class Cascade(FittedCascade):
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, groups_valid, rng)
         kept, opened, then = self._kept(sample, held_out, classes, seed)
         training = Training((), sample, held_out, items, classes, seed, self.n_jobs, by, kept, getattr(self, "verbose", None))
-        with (
-            interruption_as_error("while fitting the cascade", then),
-            opened,
-            in_one_thread_if_small(len(sample) * self.n_features_in_),
-        ):
-            return self._choose(self._chains(training, rng), rng, by, apart)
+        try:
+            with opened, in_one_thread_if_small(len(sample) * self.n_features_in_):
+                return self._choose(self._chains(training, rng), rng, by, apart)
+        except KeyboardInterrupt as stop:
+            raise InterruptedSolveError(f"interrupted while fitting the cascade; {then}") from stop
 
     def _kept(self, sample: Sample, held_out: Any, classes: Any, seed: int) -> tuple[Keep, AbstractContextManager[None], str]:
         """What keeps fitted stages, the block in which it does, and what is so after an interruption."""

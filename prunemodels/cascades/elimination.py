@@ -29,9 +29,6 @@ from prunemodels.models.labelled_samples import Sample
 from prunemodels.stages.judging import fitting_loss
 from prunemodels.stages.set_stages import columns_of, predictions_of, row_prices
 
-Trainer = Callable[[NDArray[np.int64]], Any]
-"""Columns -> a model fitted on them."""
-
 Keep = Callable[[tuple[Any, ...], Any, Callable[[], Any]], Any]
 """What the work belongs to, the work, and what does it -> its result."""
 
@@ -54,7 +51,7 @@ class ItemSet:
 class JudgedFold:
     """One division of the examples into rows to train on and rows to judge by."""
 
-    train: Trainer  # fits a model on given columns of the training rows
+    train: Callable[[NDArray[np.int64]], Any]  # fits a model on given columns of the training rows
     held_out: Sample  # labelled rows that it does not see; its y holds class numbers, or targets
 
 

@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 
 from formulations.answers.nested_rows import ClosureCertificate, ClosurePath, pooled
 from formulations.arguments import checked
+from formulations.errors import InterruptedSolveError
 from formulations.instance.parametric_closure import ParametricClosure
-from formulations.long_steps import interruption_as_error
 from solvers.closures.cut import FlowNetwork
 from solvers.closures.integer_objective import TOTAL_BITS
 
@@ -62,9 +62,11 @@ def closure_path(problem: ParametricClosure, *, certificate: bool = True) -> Clo
         on Ctrl-C; nothing was changed.
     """
     started = time.perf_counter()
-    with interruption_as_error("while computing the path"):
+    try:
         work = _ClosureDecomposition(problem)
         work.solve()
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError("interrupted while computing the path; nothing was changed") from stop
     return work.path(started, certificate=certificate)
 
 
