@@ -34,11 +34,12 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning, before_and_after
 from formulations.answers.search_proof import SearchProof
-from formulations.answers.solution import Status, StopReason, open_share, rounding_in_words, status_of
+from formulations.answers.solution import Status, StopReason, open_share, rounding_in_words
 from formulations.arguments import checked
 from formulations.errors import SolverFailedError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Limit
+from formulations.instance.numbers import is_rounding
 from formulations.instance.problem import PruningProblem
 from formulations.shown import Brief, Card, Shown, rate
 
@@ -265,7 +266,7 @@ class LimitedSolution(Shown):
 
     def __post_init__(self) -> None:
         """Refuse a bound that the pruning's error refutes."""
-        if status_of(self.bound - self.error, self.error, self.problem.largest_error) is Status.FEASIBLE:
+        if not is_rounding(self.bound - self.error, self.error, self.problem.largest_error):
             raise SolverFailedError(
                 f"the bound {self.bound!r} is above the error {self.error!r} of a pruning within the limits: a defect of the "
                 "engine or of a solver that it calls; please report the instance, and take another method"
@@ -283,8 +284,8 @@ class LimitedSolution(Shown):
 
     @property
     def status(self) -> Status:
-        """OPTIMAL where the gap is at most what rounding can hide, see `status_of`."""
-        return status_of(self.gap, self.error, self.problem.largest_error)
+        """OPTIMAL where the gap is at most what rounding can hide, see `is_rounding`."""
+        return Status.OPTIMAL if is_rounding(self.gap, self.error, self.problem.largest_error) else Status.FEASIBLE
 
     @property
     def cost(self) -> float:

@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.nested_rows import breakpoints_up_to
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import Status, status_of
+from formulations.answers.solution import Status
 from formulations.arguments import checked
+from formulations.instance.numbers import is_rounding
 from formulations.instance.problem import PruningProblem
 from formulations.shown import Brief
 
@@ -139,8 +140,8 @@ class PruningPath(NestedPrunings):
             return Status.OPTIMAL
         largest = self.problem.largest_error
         ends = zip(self.gaps, self.exact_error, self.breakpoints, self.exact_cost, strict=False)
-        found = {status_of(float(s), float(e + b * c), largest) for s, e, b, c in ends if s}
-        return Status.FEASIBLE if Status.FEASIBLE in found else Status.OPTIMAL
+        closed = all(is_rounding(float(s), float(e + b * c), largest) for s, e, b, c in ends if s)
+        return Status.OPTIMAL if closed else Status.FEASIBLE
 
     @cached_property
     def rows_kept(self) -> NDArray[np.int32]:

@@ -6,7 +6,6 @@ Everything is a minimisation of (OBJ), see `formulations.instance.problem`:  bou
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning, before_and_after
+from formulations.instance.numbers import float_rounding, is_rounding
 from formulations.instance.problem import PruningProblem
 from formulations.memory import readable
 from formulations.shown import Brief, Card, Shown
@@ -37,30 +37,6 @@ class Status(StrEnum):
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
     UNKNOWN = "unknown"
-
-
-ROUNDING = 1e-9
-"""OPTIMAL may leave open what rounding can hide: at most this share of the answer's own value."""
-
-
-def status_of(gap: float, value: float, largest: float) -> Status:
-    """OPTIMAL where no more is open than rounding can hide: the one rule of all engines, for a lambda, a budget and limits.
-
-    Parameters
-    ----------
-    gap
-        between the value and the bound that is proven in the numbers that the user gave.
-    value
-        of the answer.
-    largest
-        error of any pruning.
-    """
-    return Status.OPTIMAL if gap <= max(ROUNDING * abs(value), float_rounding(largest)) else Status.FEASIBLE
-
-
-def float_rounding(largest: float) -> float:
-    """What floats may hide of a difference of numbers up to that size, such as a stated value and bound."""
-    return max(1e-12 * largest, sys.float_info.min)
 
 
 def open_share(problem: PruningProblem, gap: float, bound: float) -> float:
@@ -224,10 +200,10 @@ class Solution(Shown):
 
     @property
     def status(self) -> Status:
-        """OPTIMAL where no more is open than rounding can hide, see `status_of`; else FEASIBLE, UNKNOWN without a pruning."""
+        """OPTIMAL where no more is open than rounding can hide, see `is_rounding`; else FEASIBLE, UNKNOWN without a pruning."""
         if self.pruning is None:
             return Status.UNKNOWN
-        return status_of(self.gap, self.value, self.problem.largest_error)
+        return Status.OPTIMAL if is_rounding(self.gap, self.value, self.problem.largest_error) else Status.FEASIBLE
 
     def _card(self) -> Card:
         rows = () if self.pruning is None else before_and_after(self.pruning)

@@ -16,6 +16,7 @@ length.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -52,6 +53,9 @@ MOST_WEIGHTS = 10_000
 LEAST_PURCHASE, MOST_DECADES = 1e-240, 240
 """The least that a purchase may add to the cost, and how many powers of ten it may be below the dearest price and the errors:
 what is farther apart has no product, ratio or sum in a float."""
+
+ROUNDING = 1e-9
+"""An optimum may leave open what rounding can hide: at most this share of the answer's own value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +137,16 @@ def _real_evaluation(usage: ForestUsage, weight: NDArray[np.float64]) -> NDArray
         sums[leaves] = np.add.reduceat(weight[routing.order[t]].astype(np.longdouble), routing.start[leaves])
     add_up(forest.parent, sums)
     return usage.split_price * sums
+
+
+def is_rounding(gap: float, value: float, largest: float) -> bool:
+    """Whether rounding can hide a gap between a value and its bound, by the one rule of all engines; `largest`: of any error."""
+    return gap <= max(ROUNDING * abs(value), float_rounding(largest))
+
+
+def float_rounding(largest: float) -> float:
+    """What floats may hide of a difference of numbers up to that size, such as a stated value and bound."""
+    return max(1e-12 * largest, sys.float_info.min)
 
 
 @njit(cache=True)

@@ -15,8 +15,9 @@ from fractions import Fraction
 from typing import Any
 
 from formulations.answers.limited_solution import LimitedSolution
-from formulations.answers.solution import ROUNDING, Solution, Status
+from formulations.answers.solution import Solution, Status
 from formulations.arguments import checked
+from formulations.instance.numbers import ROUNDING
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.meters import Meters, is_limit
 from proofs_checks.optimality.recount import Refuted, shown

@@ -26,8 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.solution import ROUNDING, ItemDuals, SharedPrices, Solution, Status
+from formulations.answers.solution import ItemDuals, SharedPrices, Solution, Status
 from formulations.instance.cost_items import exact
+from formulations.instance.numbers import ROUNDING
 from formulations.instance.problem import PruningProblem
 from proofs_checks.optimality.item_duals import ForcedValues, bound_of_duals, charges_of_duals, forced, profits
 from proofs_checks.optimality.recount import Recount, Refuted, shown

@@ -27,11 +27,12 @@ from tqdm import tqdm
 
 from formulations.answers.limited_solution import LP1Relaxation
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import ROUNDING, Solution
+from formulations.answers.solution import Solution
 from formulations.arguments import Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import limit_of_mean_cost
+from formulations.instance.numbers import ROUNDING
 from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.processes import Answer, MixtureAnswer, Run, in_processes, in_this_process
 from solvers import SOLVERS

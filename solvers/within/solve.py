@@ -31,11 +31,12 @@ from tqdm import tqdm
 from formulations.answers.limited_solution import LimitedSolution, LP1Relaxation
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.answers.solution import Status, StopReason, float_rounding, status_of
+from formulations.answers.solution import StopReason
 from formulations.arguments import NotNegative, Seconds, checked, checking
 from formulations.errors import CapacityOverflowError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Limit, limit_of_mean_cost
+from formulations.instance.numbers import float_rounding, is_rounding
 from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
 from formulations.long_steps import timed_step
@@ -348,7 +349,7 @@ class LimitedCall:
 
     def _closed(self, best: BestPruning, bound: Fraction) -> bool:
         error = best.pruning.exact_error
-        return status_of(float(error - bound), float(error), self.problem.largest_error) is Status.OPTIMAL
+        return is_rounding(float(error - bound), float(error), self.problem.largest_error)
 
     def _end(self, best: BestPruning, found: Found) -> None:
         """Why the search ended. Of a tiny instance, of which rounding left something open, all prunings are listed."""

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import SharedPrices, Solution, Status, StopReason, status_of
+from formulations.answers.solution import SharedPrices, Solution, Status, StopReason
 from formulations.arguments import Natural, NotNegative, Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
+from formulations.instance.numbers import is_rounding
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
@@ -98,8 +99,9 @@ class ShardedSolution:
 
     @property
     def status(self) -> Status:
-        """OPTIMAL where the gap is at most what rounding can hide, see `formulations.answers.solution.status_of`."""
-        return status_of(float(self.value - self.bound), float(self.value), float(self.roots))
+        """OPTIMAL where the gap is at most what rounding can hide, see `formulations.instance.numbers.is_rounding`."""
+        closed = is_rounding(float(self.value - self.bound), float(self.value), float(self.roots))
+        return Status.OPTIMAL if closed else Status.FEASIBLE
 
     @checked
     def on(self, problem: PruningProblem) -> Solution:
