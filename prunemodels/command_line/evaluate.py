@@ -17,14 +17,12 @@ import numpy as np
 import pandas as pd
 
 from formulations.errors import BrokenFileError, InvalidInputError
-from formulations.instance.tree_loss import USUAL_LOSS
 from formulations.shown import Card, align, error_name
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.command_line.examples import Examples, columns_read, hints_on_rows, read_examples, read_labelled, same_file
 from prunemodels.command_line.inputs import costs_for, read_any_model
 from prunemodels.command_line.judge import (
-    Answered,
-    answered,
+    answers_on,
     changed,
     choice_line,
     class_by_class,
@@ -39,7 +37,7 @@ from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import take_columns
 from prunemodels.evaluation.answers import Answers, Known, answers_of, known_values
 from prunemodels.evaluation.evaluate import Evaluation, evaluate
-from prunemodels.models.labelled_samples import losses_of
+from prunemodels.evaluation.pairs import Answered, in_one_loss
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.statements.change import error_interval
 from prunemodels.statements.mean_bounds import MeanInterval, over_groups
@@ -137,7 +135,7 @@ def _judged(args: argparse.Namespace, file: str, model: TreeModel | Cascade) -> 
     if args.limit and isinstance(model, TreeModel):
         with errors_naming("--limit"):
             found = replace(found, uses=limit_uses(model.usage(rows.X, **prices), model.ensemble.is_split, args.limit))
-    seen, weights = answered(args, model, rows, costs), weights_of(rows)
+    seen, weights = answers_on(args, model, rows, costs), weights_of(rows)
     weights, groups, paid, losses = weights[weights > 0], groups_of(rows), seen.cost, seen.losses
     if groups is not None:
         (each, losses), weights = over_groups((paid.rows, losses), weights, groups)
@@ -156,16 +154,8 @@ def _compared(args: argparse.Namespace, first: Judged, second: Judged) -> Any:
         )
     short = Path(second.file).name, Path(first.file).name
     names = short if short[0] != short[1] else (second.file, first.file)
-    pair = [judged.answered for judged in (second, first)]
-    if pair[0].loss.measure != pair[1].loss.measure:  # models that were made for different losses are compared by the usual one
-        pair = [_by_usual_loss(one, classes_of(first.model), first.rows) for one in pair]
+    pair = in_one_loss([judged.answered for judged in (second, first)], first.rows.y, weights_of(first.rows) > 0)
     return changed(args, pair[0], pair[1], classes_of(first.model), first.rows, names)
-
-
-def _by_usual_loss(of: Answered, classes: Any, rows: Examples) -> Answered:
-    """The same answers, judged by the error rate or the squared error."""
-    loss = USUAL_LOSS["regression" if classes is None else "classification"]
-    return replace(of, losses=losses_of(classes, of.said, rows.y)[weights_of(rows) > 0], loss=loss)
 
 
 def predict_command(args: argparse.Namespace) -> Summary:

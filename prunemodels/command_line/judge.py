@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
-from formulations.instance.tree_loss import USUAL_LOSS, TreeLoss
 from formulations.shown import align, cell, error_name, row_of
 from prunemodels.cascades.cascade import Cascade
-from prunemodels.cascades.evaluation import evaluate_exit_path
 from prunemodels.command_line.examples import (
     PRINTS,
     Examples,
@@ -40,13 +38,14 @@ from prunemodels.command_line.process import SETTINGS, doing
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.answers import Known
+from prunemodels.evaluation.pairs import Answered, answered, change_between
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
-from prunemodels.models.labelled_samples import check_apart, class_numbers, losses_of, part_of
+from prunemodels.models.labelled_samples import check_apart, class_numbers, part_of
 from prunemodels.models.tree_model import TreeModel, tree_model_of
 from prunemodels.stages.raw_tables import codes, group_columns, identifiers, is_numeric
 from prunemodels.stages.table_preparation import kind_of, prepared
 from prunemodels.statements.by_class import NAMES, ByClass, by_class, positive_class
-from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
+from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.mean_bounds import MeanInterval, repeated
 from prunemodels.statements.wording import amount, budget_verdict, count, error, interval, is_overrun
 
@@ -125,27 +124,9 @@ def model_record(args: argparse.Namespace, model: TreeModel) -> dict[str, Any]:
     return {"forest": args.forest, "model": model_name(model.model), "trees": model.ensemble.n_trees, "data": args.data}
 
 
-@dataclass(frozen=True, eq=False)
-class Answered:
-    """What a model pays for examples, how it errs, and what it says: figures of examples of positive weight."""
-
-    cost: SampleCost
-    losses: NDArray[np.float64]
-    said: NDArray[Any]  # of all examples
-    loss: TreeLoss  # what the losses are
-
-
-def answered(args: argparse.Namespace, model: TreeModel | Cascade, rows: Examples, costs: Any) -> Answered:
+def answers_on(args: argparse.Namespace, model: TreeModel | Cascade, rows: Examples, costs: Any) -> Answered:
     """What a model or a cascade answers for examples, by weight."""
-    at, said = weights_of(rows) > 0, model.predict(rows.X)
-    if isinstance(model, Cascade):
-        seen, policy = evaluate_exit_path(model, rows.X, rows.y, sample_weight=rows.weights), model.policy_
-        cost = SampleCost(seen.costs(policy)[at], float(seen.table.once[policy.last_stage]))
-        return Answered(cost, seen.losses(policy)[at], said, seen.path.by)
-    loss = USUAL_LOSS[model.task] if model.forest is not None else model.ensemble.loss
-    usage = model.usage(rows.X, costs, rows.weights, args.evaluation_cost)
-    cost = SampleCost.of(usage, model.ensemble.is_split)
-    return Answered(cost, losses_of(classes_of(model), said, rows.y, loss=loss)[at], said, loss)
+    return answered(model, rows.X, rows.y, weights_of(rows), costs, args.evaluation_cost)
 
 
 def classes_of(model: TreeModel | Cascade) -> NDArray[Any] | None:
@@ -168,11 +149,10 @@ def changed(
     args: argparse.Namespace, before: Answered, after: Answered, classes: Any, rows: Examples, names: tuple[str, str] = NAMES
 ) -> HeldOutChange:
     """What two models cost, and how they err, on the same examples, by weight."""
-    weights, said = weights_of(rows), [before.said, after.said]
-    judged = class_by_class(args, classes, rows.y, said, weights, names, rows.group_numbers)
-    pairs = (before.cost, after.cost), (before.losses, after.losses)
-    options: dict[str, Any] = {"loss": before.loss, "classes": judged, "names": names, "groups": groups_of(rows)}
-    return change_of(*pairs, weights[weights > 0], SETTINGS.confidence, **options)
+    weights, groups = weights_of(rows), rows.group_numbers
+    judged = class_by_class(args, classes, rows.y, [before.said, after.said], weights, names, groups)
+    options: dict[str, Any] = {"classes": judged, "names": names, "groups": groups, "confidence": SETTINGS.confidence}
+    return change_between(before, after, weights, **options)
 
 
 def verdict_on(budget: Any, cost: MeanInterval, unit: str = "") -> tuple[dict[str, Any], list[str | Line]]:

@@ -30,7 +30,7 @@ from prunemodels.command_line.inputs import (
     read_instance,
 )
 from prunemodels.command_line.judge import (
-    answered,
+    answers_on,
     changed,
     check_positive,
     model_record,
@@ -243,6 +243,6 @@ def _pruned_boosted(
         return package("prunemodels.plots").plot_curves([tradeoff_curve(path, rows.X, rows.y, sample_weight=rows.weights)])
 
     def change(rows: Examples) -> HeldOutChange:
-        return changed(args, answered(args, trees, rows, costs), answered(args, after, rows, costs), trees.classes, rows)
+        return changed(args, answers_on(args, trees, rows, costs), answers_on(args, after, rows, costs), trees.classes, rows)
 
     return Found(trees, [data], chosen, saved, path, change, picture, record, lines, held_out)

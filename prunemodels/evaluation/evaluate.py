@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
@@ -29,9 +29,11 @@ from formulations.instance.usage import Bill, Usage
 from formulations.shown import Card, Shown, error_name, rate, row_of
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import evaluate_exit_path
+from prunemodels.evaluation.pairs import compared
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import tree_model_of
 from prunemodels.stages.stages import PricedStages, check_same_prices
+from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.mean_bounds import Effective, effective_rows
 from prunemodels.statements.wording import LimitUse, limit_uses, use_in_words
 
@@ -197,6 +199,35 @@ class Evaluation(Shown, Effective):
         return Card(f"Evaluation on {self.n:,} examples", rows, notes=notes)
 
 
+@overload
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    costs: Costs | None = None,
+    evaluation_cost: EvaluationCost = 0,
+    sample_weight: Column = None,
+    limits: Sequence[Limit] = (),
+    against: None = None,
+    groups: None = None,
+) -> Evaluation: ...
+
+
+@overload
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    costs: Costs | None = None,
+    evaluation_cost: EvaluationCost = 0,
+    sample_weight: Column = None,
+    against: Any,
+    groups: Any = None,
+) -> HeldOutChange: ...
+
+
 @checked
 def evaluate(
     model: Any,
@@ -207,8 +238,10 @@ def evaluate(
     evaluation_cost: EvaluationCost = 0,
     sample_weight: Column = None,
     limits: Sequence[Limit] = (),
-) -> Evaluation:
-    """Predict X with a model of trees or a cascade, and count the cost of the predictions.
+    against: Any = None,
+    groups: Any = None,
+) -> Evaluation | HeldOutChange:
+    """Predict X with a model of trees or a cascade, and count the cost of the predictions; or compare it with another model.
 
     Parameters
     ----------
@@ -226,6 +259,12 @@ def evaluate(
         shape (N,), >= 0: a row stands for that many, in cost as in error.
     limits
         `Limit` objects: the answer says what predictions use of each, with a 95 % interval. A limit's rows are rows of X.
+    against
+        another model or cascade of the same labels: the answer is then a `HeldOutChange` from that one to `model`, with intervals
+        of the differences, example by example. Models made for different losses are judged by the costs of mistakes for which one
+        of them was made, else by wrong predictions or squared errors.
+    groups
+        with `against`, shape (N,): the group of each example, such as the patient of a visit; intervals count groups.
 
     Raises
     ------
@@ -240,6 +279,14 @@ def evaluate(
     >>> print(f"cost {seen.cost:.2f}, {seen.features:.1f} features, error {seen.error:.3f}")
     cost 16.45, 8.4 features, error 0.053
     """
+    if against is not None:
+        if limits or in_chunks(X):
+            raise InvalidInputError("against is for rows in memory, without limits; evaluate each model alone")
+        pair = [one if isinstance(one, Cascade) else tree_model_of(one) for one in (against, model)]
+        counted = check_weights(sample_weight, n_examples(X), "sample_weight", X)
+        return compared(pair, X, y, counted, costs, evaluation_cost, groups)
+    if groups is not None:
+        raise InvalidInputError("groups are of intervals, which a comparison has; give against, or leave groups out")
     if isinstance(model, Cascade):
         if limits:
             raise InvalidInputError(

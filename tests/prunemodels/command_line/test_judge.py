@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.cascades import budget_cascade
@@ -229,7 +229,7 @@ def test_labels_are_paired_by_how_often_they_come(
 
 
 def test_a_cascade_of_dear_mistakes_is_judged_by_what_they_cost(house: House, capsys: pytest.CaptureFixture[str]) -> None:
-    """Error and measure are those of `evaluate`; against a forest, which was made for another loss, both are judged by errors."""
+    """Error and measure are those of `evaluate`; a forest, which was made for another loss, is judged by these mistakes, too."""
     X, y = house.apart, house.apart_y.to_numpy()
     words = "exits forest.skops --data valid.csv --label label --ignore w,note --costs costs.csv --stages 3"
     told(capsys, f"{words} --mistakes 0:1=10 --out m.skops")
@@ -238,9 +238,30 @@ def test_a_cascade_of_dear_mistakes_is_judged_by_what_they_cost(house: House, ca
     figures = pm.evaluate(cascade, X, y)
     assert figures.measure == seen["figures"]["measure"] != "error rate"
     assert seen["error"]["mean"] == pytest.approx(figures.error)
-    wrong = [float(np.mean(model.predict(X) != y)) for model in (house.forest, cascade)]
-    assert [seen["change"][name]["mean"] for name in ("error_before", "error_after")] == pytest.approx(wrong)
-    assert seen["change"]["measure"] == "error rate"
+    paid = [np.where(y == 0, 10, 1) * (model.predict(X) != y) for model in (house.forest, cascade)]
+    assert [seen["change"][name]["mean"] for name in ("error_before", "error_after")] == pytest.approx(
+        [one.mean() for one in paid]
+    )
+    assert seen["change"]["measure"] == "mean misclassification cost"
+    change = pm.evaluate(cascade, X, y, against=house.forest, costs=house.costs)
+    assert change.increase.mean == pytest.approx((paid[1] - paid[0]).mean())
+    for name in ("increase", "saving"):
+        assert [getattr(change, name).low, getattr(change, name).high] == [seen["change"][name][end] for end in ("low", "high")]
+
+
+def test_what_cannot_be_compared_is_refused(house: House) -> None:
+    """Groups without a comparison, limits with one, models of other labels, and prices that are not the cascade's."""
+    X, y = house.apart, house.apart_y.to_numpy()
+    words = RandomForestClassifier(2, random_state=0).fit(X, np.where(y, "a", "b"))
+    cascade = pm.CascadeClassifier([(house.forest, None)] * 2, costs=1, random_state=0, cv=2).fit(X, y)
+    for options, wanted in (
+        ({"groups": y}, "groups are of intervals, which a comparison has"),
+        ({"against": words}, "against answers .*a.*, the model .*0"),
+        ({"against": house.forest, "limits": [pm.Limit(3, "cost")]}, "without limits"),
+        ({"against": cascade, "costs": 2}, "price"),
+    ):
+        with pytest.raises(pm.errors.InvalidInputError, match=wanted):
+            pm.evaluate(house.forest, X, y, **{"costs": 1, **options})
 
 
 EVALUATE = "evaluate forest.skops --data test.csv --label label"
