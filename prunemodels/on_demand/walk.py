@@ -124,6 +124,7 @@ class Walk:
         self.acquire = self._decider = None
         self._make_locks()
 
+    @checked
     def go_on(self, plan: PurchasePlan, decider: Callable[[Holdings], Decider], acquire: Acquire | None) -> None:
         """Go on after pickling with the model with which the walk began; `OnDemandPredictor.resume` calls this."""
         if self._decider is not None:

@@ -207,7 +207,7 @@ def by_class(
 
     `classes` are the labels that the models know, None where they predict numbers. A positive class that they do not know, or
     that no example or every one has, is refused. `groups`: shape (N,): intervals count groups, see
-    `prunemodels.statements.groups`.
+    `prunemodels.statements.mean_bounds`.
     """
     if classes is None:
         if positive is not None:
