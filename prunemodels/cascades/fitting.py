@@ -257,6 +257,9 @@ def fit_models(training: Training, plans: Sequence[StagePlan], sample: Sample, d
     kept, options = training.kept, (sample, training.classes, training.seed)
     found = [training.known.get(known(division, plan.estimator, plan.columns)) for plan in plans]
     missing = [s for s, model in enumerate(found) if model is None]
+    for s, model in enumerate(found):
+        if model is not None:  # a fit that goes on from a folder knows no models but those in it
+            found[s] = kept((), _work(plans[s], sample), partial(_itself, model))
     jobs = (delayed(_fit_or_load)(kept, plans[s], *options, s) for s in missing)
     with progress_bar(len(missing), "fitting models", training.verbose) as bar:
         for s, model in zip(missing, Parallel(n_jobs=training.n_jobs, return_as="generator")(jobs), strict=True):
@@ -277,8 +280,16 @@ def progress_bar(total: int, what: str, verbose: int | None) -> Any:
 
 
 def _fit_or_load(kept: Keep, plan: StagePlan, sample: Sample, classes: Any, seed: int, s: int) -> Any:
-    work = plan.estimator, plan.columns, len(sample) if sample.place is None else sample.place
-    return kept((), work, partial(fit_stage, plan.estimator, sample, classes, seed, s, plan.columns))
+    return kept((), _work(plan, sample), partial(fit_stage, plan.estimator, sample, classes, seed, s, plan.columns))
+
+
+def _work(plan: StagePlan, sample: Sample) -> Any:
+    """What a stage is fitted of."""
+    return plan.estimator, plan.columns, len(sample) if sample.place is None else sample.place
+
+
+def _itself(model: Any) -> Any:
+    return model
 
 
 def judged_stages(training: Training) -> Judged[SetStages]:
