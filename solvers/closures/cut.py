@@ -274,16 +274,21 @@ def check_products(largest: float) -> None:
         )
 
 
-@njit(cache=True, nogil=True)
-def compact(ids, n_ids):  # type: ignore[no-untyped-def]
-    """The ids that occur, each once in the order of their first occurrence, and each id's place among them; int32.
+def compact(ids: NDArray[np.int32], n_ids: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The ids that occur, each once in the order of their first occurrence, and each id's place among them.
 
     `ids`: int32: each below `n_ids`, the length of the table that is made.
     """
     table = np.empty(n_ids, dtype=np.int32)
-    for j in ids:
-        table[j] = -1
-    place, occurring, count = np.empty(ids.shape[0], dtype=np.int32), np.empty(ids.shape[0], dtype=np.int32), 0
+    table[ids] = -1
+    place, occurring = np.empty(ids.size, dtype=np.int32), np.empty(ids.size, dtype=np.int32)
+    count = _number(ids, table, place, occurring)
+    return occurring[:count].copy(), place
+
+
+@njit(cache=True, nogil=True)
+def _number(ids, table, place, occurring):  # type: ignore[no-untyped-def]
+    count = 0
     for k in range(ids.shape[0]):
         j = ids[k]
         if table[j] < 0:
@@ -291,4 +296,4 @@ def compact(ids, n_ids):  # type: ignore[no-untyped-def]
             occurring[count] = j
             count += 1
         place[k] = table[j]
-    return occurring[:count].copy(), place
+    return count
