@@ -353,13 +353,3 @@ def test_no_kind_is_fitted_twice_on_columns_of_a_division(monkeypatch):
     kinds = {id(kind) for kind in model._models(200)}
     of_stages = [call for call in calls if call[0] in kinds]
     assert len(of_stages) == len(set(of_stages)) > 20
-
-
-def test_a_whole_fit_is_found_in_its_checkpoint(monkeypatch, tmp_path):
-    """Also the models by which kinds were chosen: a second fit from the same folder trains nothing, and answers alike."""
-    X, y = load_breast_cancer(return_X_y=True)
-    X, y = X[:200, :7], y[:200]
-    model = pm.BudgetCascadeClassifier(random_state=0, cv=2, checkpoint=tmp_path / "fit")
-    first = clone(model).fit(X, y).predict_proba(X)
-    monkeypatch.setattr(fitting, "seeded", lambda *_: pytest.fail("a model is trained"))
-    np.testing.assert_array_equal(clone(model).fit(X, y).predict_proba(X), first)
