@@ -50,7 +50,14 @@ class Found:
             if (b := self.between) is not None:
                 window = search_window(prover, b.inner, b.outer, b.high, b.low)
                 decided, box = replace(decided, kept=b.inner, out=~b.outer), (b.high, b.low or ())
-            steps = proof_of(prover, self.log or Log(), self.first, decided, self.gain_of, box)
+            walk, params = _Walk(prover, self.gain_of, box), oracle.params
+            walk.stack.append((self.log or Log(), self.first, decided))
+            while walk.stack:
+                too_large = walk.leaves > params.proof_leaves or walk.n_bytes > params.proof_bytes
+                if too_large or time.perf_counter() > deadline:
+                    raise TooLargeProof
+                walk.visit(*walk.stack.pop())
+            steps = tuple(walk.steps)
         except (TooLargeProof, KeyboardInterrupt):
             return None, None
         return SearchProof(steps, window), prover.least
@@ -60,33 +67,12 @@ class TooLargeProof(Exception):  # noqa: N818 (not an error: the proof is left o
     """The proof takes more leaves, bytes or seconds than there are."""
 
 
-def proof_of(
-    prover: Prover,
-    log: Log,
-    first: Rates,
-    decided: Decided,
-    gain_of: Callable[[int], Fraction],
-    box: tuple[Rates | None, Rates] | None,
-) -> tuple[Step, ...]:
-    """The steps that a log leads to; `prover.least` is the bound that they prove.
-
-    `first`: multipliers for what the log tells none of. `decided`: at the beginning: the window. `gain_of`: what an integer gain
-    in the log stands for. `box`: the largest multipliers of the window, None: any, and the least; None: there is no window.
-    """
-    walk, params = _Walk(prover, gain_of, box), prover.oracle.params
-    walk.stack.append((log, first, decided))
-    while walk.stack:
-        too_large = walk.leaves > params.proof_leaves or walk.n_bytes > params.proof_bytes
-        if too_large or time.perf_counter() > prover.deadline:
-            raise TooLargeProof
-        walk.visit(*walk.stack.pop())
-    return tuple(walk.steps)
-
-
 class _Walk:
     """A walk along a log: the steps so far, and a stack of nodes that are still to be visited, the next one last.
 
     A node is one of the log, or None where the log tells nothing, with the multipliers of the step above and what is decided.
+    `gain_of`: what an integer gain in the log stands for. `box`: the largest multipliers of the window, None: any, and the least;
+    None: there is no window.
     """
 
     def __init__(self, prover: Prover, gain_of: Callable[[int], Fraction], box: tuple[Rates | None, Rates] | None) -> None:
