@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from formulations.instance.cost_items import CostItems
 from formulations.shown import error_name, is_rate
 from prunemodels.evaluation.evaluate import item_label
-from prunemodels.stages.set_stages import Constant
+from prunemodels.stages.set_stages import BlendedStage, Constant
 from prunemodels.stages.stages import PricedStages, Stages
 from prunemodels.statements.by_class import positive_class
 
@@ -193,7 +194,10 @@ def purchases(stages: Stages, names: Sequence[str] | None) -> tuple[Purchase, ..
 
 
 def _kind(model: Any) -> str:
-    """The class name of a model, or of the last step of a pipeline; empty for a constant."""
+    """The class name of a model, or of the last step of a pipeline; empty for a constant, and those of all parts of a mean."""
     if isinstance(model, Constant):
         return ""
+    if isinstance(model, BlendedStage):
+        kinds = Counter(_kind(part) for part in model.models)
+        return f"mean of {' and '.join(kind if n == 1 else f'{n} {kind}' for kind, n in kinds.items())}"
     return _kind(model.steps[-1][1]) if isinstance(model, Pipeline) else type(model).__name__

@@ -14,6 +14,7 @@ from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from prunemodels.cascades.evaluation import evaluate_exit_path
@@ -28,7 +29,7 @@ from prunemodels.report_page.facts import gather, item_counts, spread
 from prunemodels.report_page.page import bdi, first_names, printable, rounded_claim
 from prunemodels.report_page.payers import Item, purchases
 from prunemodels.stages.judging import lost
-from prunemodels.stages.set_stages import Constant, SetStages
+from prunemodels.stages.set_stages import BlendedStage, Constant, SetStages
 from prunemodels.statements import wording
 from prunemodels.statements.mean_bounds import ends_along
 from tests.loops import looped
@@ -132,11 +133,18 @@ def test_purchases_by_hand() -> None:
 
 
 def test_kinds_of_models() -> None:
-    """A constant has no name, a pipeline that of its last step; a stage that reads less than those before buys nothing."""
-    models = (Constant(np.array([0.5, 0.5])), make_pipeline(StandardScaler(), LogisticRegression()), LogisticRegression())
+    """A constant has no name, a pipeline that of its last step, a mean those of its parts; a stage that reads less than those
+    before buys nothing.
+    """
+    scaled, plain = make_pipeline(StandardScaler(), LogisticRegression()), LogisticRegression()
+    models = (Constant(np.array([0.5, 0.5])), scaled, BlendedStage((plain, scaled, DecisionTreeClassifier())))
     read = (np.zeros(0, dtype=np.int64), np.arange(3), np.array([1]))
     found = purchases(SetStages(models, read, ITEMS, np.array([0, 1])), None)
-    assert [p.model for p in found] == [("", 0), ("LogisticRegression", 3), ("LogisticRegression", 1)]
+    assert [p.model for p in found] == [
+        ("", 0),
+        ("LogisticRegression", 3),
+        ("mean of 2 LogisticRegression and DecisionTreeClassifier", 1),
+    ]
     assert [p.items for p in found] == [(), (Item("visit", 2.0, False),), ()]
     assert found[2].features == ()
 
