@@ -21,6 +21,11 @@ SAME_POINT = 1e-12
 """Weighted errors, or uses of limits, whose relative difference is smaller count as equal."""
 
 
+def within(above_best: NDArray[np.float64], allowed: NDArray[np.float64], least: float) -> int:
+    """The last entry whose distance to the best is at most the allowed one, up to rounding."""
+    return int(np.flatnonzero(above_best <= allowed + SAME_POINT * least)[-1])
+
+
 def furthest_corner(cost: NDArray[np.float64], error: NDArray[np.float64]) -> int:
     """(1): the place of the point; of equally distant corners the cheapest; if there is no corner, the point of least error."""
     hull = falling_hull(cost, error)

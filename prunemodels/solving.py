@@ -14,7 +14,6 @@ import inspect
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -153,8 +152,7 @@ def solve(
     if lam is not None:
         engine: Callable[..., Solution] = optimal_pruning if method == AUTO else _chosen(SOLVERS, method, "lam")
         options = _options_of(engine, options, method)
-        step = "pruning of %s at lambda %g by %s", problem, float(lam), method
-        with timed_step(LOG, *step) if LOG.isEnabledFor(logging.INFO) else nullcontext():
+        with timed_step(LOG, "pruning of %s at lambda %g by %s", problem, float(lam), method):
             solution = engine(problem, lam, time_limit=math.inf if time_limit is None else time_limit, **options)
         return solution if method == AUTO else replace(solution, method=method)
     if limits is not None:

@@ -122,8 +122,8 @@ class _BudgetCascade(Cascade):
         shuffled = [rng.permutation(len(train)) for train, _ in divided]
         compared, parts = (_at_most(n, divided, shuffled) for n in (PARAMS.compared_rows, PARAMS.searched_rows))
         by_default = self.estimator is None
-        known_as = 1 if classes is None else len(classes)
-        quick = search_models(len(sample), known_as, numeric=self.numeric_) if by_default else models
+        n_classes = 1 if classes is None else len(classes)
+        quick = search_models(len(sample), n_classes, numeric=self.numeric_) if by_default else models
         quick = self._ranked(parts, training, quick)
         # few items: every set has a model; many: a search drops and adds items, and may part the rows at a fork
         priced = int((items.price > 0).sum())

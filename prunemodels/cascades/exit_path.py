@@ -31,7 +31,7 @@ from prunemodels.cascades.learning import (
 from prunemodels.cascades.params import PARAMS
 from prunemodels.cascades.spending import at_first_stage, between_optima, between_stages, next_useful
 from prunemodels.models.labelled_samples import class_numbers
-from prunemodels.points import SAME_POINT, Rule, furthest_corner
+from prunemodels.points import SAME_POINT, Rule, furthest_corner, within
 from prunemodels.stages.doubt import DoubtName, aligned, doubts_of, learn_doubt
 from prunemodels.stages.judging import WRONG, is_beyond_chance, lost
 from prunemodels.stages.params import PARAMS as STAGE_PARAMS
@@ -274,7 +274,7 @@ class ExitPath:
         gap = np.array([h.loss - seen[best].loss for h in seen])
         mean = gap @ share
         error = np.sqrt(((gap - mean[:, None]) ** 2) @ share**2)
-        return self.row_at_lam(float(lams[np.flatnonzero(mean <= error + SAME_POINT * mean_loss[best])[-1]]))
+        return self.row_at_lam(float(lams[within(mean, error, float(mean_loss[best]))]))
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each policy: lam, and cost and error on the rows that it was learned from and on rows that it was not."""

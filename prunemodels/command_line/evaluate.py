@@ -27,7 +27,6 @@ from prunemodels.command_line.judge import (
     choice_line,
     class_by_class,
     class_lines,
-    classes_of,
     groups_of,
     weights_of,
 )
@@ -37,7 +36,7 @@ from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import take_columns
 from prunemodels.evaluation.answers import Answers, Known, answers_of, known_values
 from prunemodels.evaluation.evaluate import Evaluation, evaluate
-from prunemodels.evaluation.pairs import Answered, in_one_loss
+from prunemodels.evaluation.pairs import Answered, classes_of, in_one_loss
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.statements.change import error_interval
 from prunemodels.statements.mean_bounds import MeanInterval, over_groups
@@ -155,7 +154,7 @@ def _compared(args: argparse.Namespace, first: Judged, second: Judged) -> Any:
     short = Path(second.file).name, Path(first.file).name
     names = short if short[0] != short[1] else (second.file, first.file)
     pair = in_one_loss([judged.answered for judged in (second, first)], first.rows.y, weights_of(first.rows) > 0)
-    return changed(args, pair[0], pair[1], classes_of(first.model), first.rows, names)
+    return changed(args, pair[0], pair[1], first.rows, names)
 
 
 def predict_command(args: argparse.Namespace) -> Summary:

@@ -129,11 +129,6 @@ def answers_on(args: argparse.Namespace, model: TreeModel | Cascade, rows: Examp
     return answered(model, rows.X, rows.y, weights_of(rows), costs, args.evaluation_cost)
 
 
-def classes_of(model: TreeModel | Cascade) -> NDArray[Any] | None:
-    """The labels of a model; None for numbers."""
-    return model.stages_.classes if isinstance(model, Cascade) else model.classes
-
-
 def weights_of(rows: Examples) -> NDArray[np.float64]:
     """The weights of examples, 1 where they have none."""
     return np.ones(len(rows.X)) if rows.weights is None else rows.weights
@@ -146,13 +141,12 @@ def groups_of(rows: Examples) -> NDArray[np.int64] | None:
 
 
 def changed(
-    args: argparse.Namespace, before: Answered, after: Answered, classes: Any, rows: Examples, names: tuple[str, str] = NAMES
+    args: argparse.Namespace, before: Answered, after: Answered, rows: Examples, names: tuple[str, str] = NAMES
 ) -> HeldOutChange:
     """What two models cost, and how they err, on the same examples, by weight."""
-    weights, groups = weights_of(rows), rows.group_numbers
-    judged = class_by_class(args, classes, rows.y, [before.said, after.said], weights, names, groups)
-    options: dict[str, Any] = {"classes": judged, "names": names, "groups": groups, "confidence": SETTINGS.confidence}
-    return change_between(before, after, weights, **options)
+    with errors_naming("--positive"):
+        options = names, rows.group_numbers, SETTINGS.confidence, args.positive
+        return change_between(before, after, rows.y, weights_of(rows), *options)
 
 
 def verdict_on(budget: Any, cost: MeanInterval, unit: str = "") -> tuple[dict[str, Any], list[str | Line]]:

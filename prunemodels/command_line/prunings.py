@@ -243,6 +243,6 @@ def _pruned_boosted(
         return package("prunemodels.plots").plot_curves([tradeoff_curve(path, rows.X, rows.y, sample_weight=rows.weights)])
 
     def change(rows: Examples) -> HeldOutChange:
-        return changed(args, answers_on(args, trees, rows, costs), answers_on(args, after, rows, costs), trees.classes, rows)
+        return changed(args, answers_on(args, trees, rows, costs), answers_on(args, after, rows, costs), rows)
 
     return Found(trees, [data], chosen, saved, path, change, picture, record, lines, held_out)

@@ -29,10 +29,10 @@ from formulations.instance.usage import Bill, Usage
 from formulations.shown import Card, Shown, error_name, rate, row_of
 from prunemodels.cascades.cascade import Cascade
 from prunemodels.cascades.evaluation import evaluate_exit_path
-from prunemodels.evaluation.pairs import compared
+from prunemodels.evaluation.pairs import check_prices_of, compared
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import tree_model_of
-from prunemodels.stages.stages import PricedStages, check_same_prices
+from prunemodels.stages.stages import PricedStages
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.mean_bounds import Effective, effective_rows
 from prunemodels.statements.wording import LimitUse, limit_uses, use_in_words
@@ -336,8 +336,7 @@ def evaluate_cascade(
 ) -> Evaluation:
     """`evaluate` for a fitted cascade; prices that contradict its own are refused."""
     stages, policy = cascade.stages_, cascade.policy_
-    if costs is not None or np.any(evaluation_cost):
-        check_same_prices(stages, getattr(cascade, "feature_names_in_", None), costs, evaluation_cost)
+    check_prices_of(cascade, costs, evaluation_cost)
     seen = evaluate_exit_path(cascade, X, y, sample_weight=sample_weight)
     stage, rows = seen.stages(policy), np.arange(seen.n)
     features, kept = np.nan, 0

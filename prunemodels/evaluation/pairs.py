@@ -18,7 +18,7 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import group_numbers, losses_of
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.stages.stages import check_same_prices
-from prunemodels.statements.by_class import ByClass, by_class
+from prunemodels.statements.by_class import by_class
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 
 
@@ -31,6 +31,17 @@ class Answered:
     said: NDArray[Any]  # of all examples
     loss: TreeLoss  # what the losses are
     classes: NDArray[Any] | None  # the labels that the model knows; None for numbers
+
+
+def classes_of(model: TreeModel | Cascade) -> NDArray[Any] | None:
+    """The labels of a model; None for numbers."""
+    return model.stages_.classes if isinstance(model, Cascade) else model.classes
+
+
+def check_prices_of(cascade: Cascade, costs: Costs | None, evaluation_cost: Any) -> None:
+    """Refuse prices that contradict those of a fitted cascade."""
+    if costs is not None or np.any(evaluation_cost):
+        check_same_prices(cascade.stages_, getattr(cascade, "feature_names_in_", None), costs, evaluation_cost)
 
 
 def answered(
@@ -63,18 +74,22 @@ def in_one_loss(pair: Sequence[Answered], y: Any, at: NDArray[np.bool_]) -> list
 def change_between(
     before: Answered,
     after: Answered,
+    y: Any,
     weights: NDArray[np.float64],
-    *,
-    classes: ByClass | None,
     names: tuple[str, str],
     groups: NDArray[np.int64] | None,
     confidence: float,
+    positive: Any = None,
 ) -> HeldOutChange:
-    """What two models cost, and how they err, on the same examples, by weight. `groups`: of all examples."""
+    """What two models cost, how they err, and what they say class by class, on the same examples, by weight.
+
+    `y`, `weights`, `groups`: of all examples. `positive`: the class to be found, see `prunemodels.statements.by_class`.
+    """
     at = weights > 0
+    own, said = None if groups is None else groups[at], [one.said[at] for one in (before, after)]
+    judged = by_class(before.classes, y[at], said, weights[at], confidence, positive, names, own)
     pairs = (before.cost, after.cost), (before.losses, after.losses)
-    own = None if groups is None else groups[at]
-    return change_of(*pairs, weights[at], confidence, loss=before.loss, classes=classes, names=names, groups=own)
+    return change_of(*pairs, weights[at], confidence, loss=before.loss, classes=judged, names=names, groups=own)
 
 
 def compared(
@@ -87,20 +102,14 @@ def compared(
     groups: Any,
 ) -> HeldOutChange:
     """`prunemodels.evaluate` of the second model against the first."""
-    for cascade in models:
-        if isinstance(cascade, Cascade) and (costs is not None or np.any(evaluation_cost)):
-            check_same_prices(cascade.stages_, getattr(cascade, "feature_names_in_", None), costs, evaluation_cost)
-    labels = [model.stages_.classes if isinstance(model, Cascade) else model.classes for model in models]
-    known = [None if classes is None else classes.tolist() for classes in labels]
+    known = [None if (classes := classes_of(model)) is None else classes.tolist() for model in models]
     if known[0] != known[1]:
-        told = ["numbers" if classes is None else classes for classes in known]
+        told = ["numbers" if labels is None else labels for labels in known]
         raise InvalidInputError(f"against answers {told[0]}, the model {told[1]}; give models of the same labels")
-    pair = [answered(model, X, y, weights, costs, evaluation_cost) for model in models]
-    at, truth, numbers = weights > 0, np.asarray(y), group_numbers(groups, X)
-    pair = in_one_loss(pair, truth, at)
+    for model in models:
+        if isinstance(model, Cascade):
+            check_prices_of(model, costs, evaluation_cost)
+    truth, numbers = np.asarray(y), group_numbers(groups, X)
+    pair = in_one_loss([answered(model, X, y, weights, costs, evaluation_cost) for model in models], truth, weights > 0)
     other, kind = (type(getattr(model, "model", model)).__name__ for model in models)
-    names = (other if other != kind else f"other {kind}", kind)
-    own = None if numbers is None else numbers[at]
-    said, confidence = [one.said[at] for one in pair], 0.95
-    classes = by_class(pair[0].classes, truth[at], said, weights[at], confidence, None, names, own)
-    return change_between(pair[0], pair[1], weights, classes=classes, names=names, groups=numbers, confidence=confidence)
+    return change_between(pair[0], pair[1], truth, weights, (other if other != kind else f"other {kind}", kind), numbers, 0.95)

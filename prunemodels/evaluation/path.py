@@ -50,12 +50,11 @@ from prunemodels.evaluation.evaluate import PARAMS, in_chunks, rows_in_turn
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.models.labelled_samples import class_numbers
-from prunemodels.points import SAME_POINT
+from prunemodels.points import SAME_POINT, Rule, furthest_corner, within
 from prunemodels.statements.mean_bounds import LEAST, Effective, effective_rows, ends_along, squared_weights
 
 if TYPE_CHECKING:
     import pandas as pd
-from prunemodels.points import Rule, furthest_corner
 
 LOG = logging.getLogger(__name__)
 
@@ -350,8 +349,7 @@ def one_se(evaluation: PathEvaluation, *, paired: bool = True) -> int:
     if np.isnan(allowed).any():
         few = "there is a single example" if evaluation.n < 2 else "by weight there are fewer than two examples"
         raise InvalidInputError(f"one_se needs a standard error, and {few}; give more, or choose by 'knee'")
-    as_good = evaluation.above_best <= allowed + SAME_POINT * evaluation.error[evaluation.best]
-    return int(np.flatnonzero(as_good)[-1])
+    return within(evaluation.above_best, allowed, evaluation.error[evaluation.best])
 
 
 @checked
